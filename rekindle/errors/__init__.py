@@ -1,0 +1,26 @@
+"""Where in the source something stands, and how to tell a person about it."""
+
+from rekindle.errors.exceptions import (
+    ArgumentError as ArgumentError,
+    CompileError as CompileError,
+    GraphError as GraphError,
+    InternalError as InternalError,
+    NotScriptableError as NotScriptableError,
+    ParseError as ParseError,
+    RekindleError as RekindleError,
+    SchemaError as SchemaError,
+    TypeMismatchError as TypeMismatchError,
+    UndefinedNameError as UndefinedNameError,
+    UnsupportedError as UnsupportedError,
+    VerificationError as VerificationError,
+)
+from rekindle.errors.frames import (
+    CompilationFrame as CompilationFrame,
+    compiling as compiling,
+    current_frames as current_frames,
+)
+from rekindle.errors.source import (
+    Source as Source,
+    SourceRange as SourceRange,
+    UNKNOWN_RANGE as UNKNOWN_RANGE,
+)

@@ -1,0 +1,88 @@
+"""The errors that users meet. Each has a class, a place and, where there is one, a way out."""
+
+from __future__ import annotations
+
+from rekindle.errors.frames import CompilationFrame, current_frames
+from rekindle.errors.source import SourceRange
+
+
+class RekindleError(Exception):
+    """The base of every error that this package raises on its own account."""
+
+
+class CompileError(RekindleError):
+    """A program that cannot be compiled.
+
+    ``message`` says what is wrong, ``range`` where, ``hint`` what to do about it, ``frames`` which functions were being
+    compiled (the outermost first). ``str()`` puts them together.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        range: SourceRange | None = None,
+        *,
+        hint: str | None = None,
+        frames: tuple[CompilationFrame, ...] | None = None,
+    ) -> None:
+        self.message = message
+        self.range = range
+        self.hint = hint
+        self.frames = current_frames() if frames is None else frames
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.range is not None and self.range.is_known:
+            parts.append(self.range.highlight())
+        for frame in reversed(self.frames):
+            if frame.called_from is not None and frame.called_from.is_known:
+                parts.append(f"'{frame.name}' is compiled because it is used here:\n{frame.called_from.highlight()}")
+        if self.hint:
+            parts.append(f"Hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class ParseError(CompileError):
+    """Text that is not a program, a schema, a type or a graph."""
+
+
+class UnsupportedError(CompileError):
+    """Python that the language leaves out."""
+
+
+class UndefinedNameError(CompileError):
+    """A name or an attribute that does not exist, or does not exist on every path that leads here."""
+
+
+class TypeMismatchError(CompileError):
+    """A value whose type does not fit where it stands."""
+
+
+class SchemaError(CompileError):
+    """A call that fits no overload; the message shows each candidate and why it does not fit."""
+
+
+class NotScriptableError(CompileError):
+    """A Python object that cannot become part of a program."""
+
+
+class GraphError(RekindleError):
+    """A misuse of the graph API. The graph is left as it was."""
+
+
+class VerificationError(RekindleError):
+    """A graph that breaks an invariant, with the IR around the place."""
+
+
+class ArgumentError(RekindleError, TypeError):
+    """A compiled function called with arguments that do not fit its schema."""
+
+
+class InternalError(RekindleError):
+    """A bug in this package, never the user's fault."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}\nThis is a bug in rekindle. Please report it with the program that you compiled and this message."
+        )

@@ -1,0 +1,41 @@
+"""The chain of functions that are being compiled, kept so that an error can show how the compiler came to a place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rekindle.errors.source import SourceRange
+
+
+@dataclass(slots=True)
+class CompilationFrame:
+    """One function under compilation, and the place from which the compiler came to it (the call, where there is one)."""
+
+    name: str
+    called_from: SourceRange | None = None
+
+
+class _Frames(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[CompilationFrame] = []
+
+
+_frames = _Frames()
+
+
+def current_frames() -> tuple[CompilationFrame, ...]:
+    """The functions being compiled on this thread, the outermost first."""
+    return tuple(_frames.stack)
+
+
+@contextmanager
+def compiling(name: str, called_from: SourceRange | None = None) -> Iterator[None]:
+    """While the body runs, ``name`` is under compilation."""
+    _frames.stack.append(CompilationFrame(name, called_from))
+    try:
+        yield
+    finally:
+        _frames.stack.pop()

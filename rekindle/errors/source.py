@@ -1,0 +1,116 @@
+"""Source texts and the places in them that every tree, node and error points to."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """A text that was compiled, and where it came from.
+
+    ``first_line`` is the number (counted from 1) that the text's first line has in ``filename``: the text of a function
+    is cut out of its file. ``dedent`` is the number of columns that were cut off the left of every line, so that columns can be
+    told as they stand in the file.
+    """
+
+    text: str
+    filename: str | None = None
+    first_line: int = 1
+    dedent: int = 0
+    _line_starts: list[int] | None = field(default=None, repr=False)
+
+    @property
+    def line_starts(self) -> list[int]:
+        """The offset of the first character of every line."""
+        if self._line_starts is None:
+            starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self._line_starts = starts
+        return self._line_starts
+
+    def line_index(self, offset: int) -> int:
+        """The index (from 0, within this text) of the line that holds ``offset``."""
+        return bisect_right(self.line_starts, offset) - 1
+
+    def line(self, index: int) -> str:
+        """The text of line ``index`` (from 0), without its line end."""
+        starts = self.line_starts
+        if not 0 <= index < len(starts):
+            return ""
+        end = starts[index + 1] - 1 if index + 1 < len(starts) else len(self.text)
+        return self.text[starts[index] : end]
+
+    def offset(self, line_index: int, column: int) -> int:
+        """The offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
+        return self.line_starts[line_index] + column
+
+    def range(self, start: int, end: int) -> SourceRange:
+        return SourceRange(self, start, end)
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class SourceRange:
+    """The characters ``[start, end)`` of a :class:`Source`."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    @property
+    def is_known(self) -> bool:
+        return self.source is not UNKNOWN_RANGE.source
+
+    @property
+    def line(self) -> int:
+        """The line number in the file, counted from 1."""
+        return self.source.line_index(self.start) + self.source.first_line
+
+    @property
+    def column(self) -> int:
+        """The column in the file, counted from 0 in characters."""
+        index = self.source.line_index(self.start)
+        return self.start - self.source.line_starts[index] + self.source.dedent
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known."""
+        if self.source.filename is None:
+            return ""
+        return f"{self.source.filename}:{self.line}:{self.column}"
+
+    def merge(self, other: SourceRange) -> SourceRange:
+        """The smallest range that holds both."""
+        return SourceRange(self.source, min(self.start, other.start), max(self.end, other.end))
+
+    def highlight(self, context: int = 3) -> str:
+        """The line of this range with ``context`` lines before it and carets under the range.
+
+        A range over several lines is marked on its first line.
+        """
+        if not self.is_known:
+            return ""
+        source = self.source
+        index = source.line_index(self.start)
+        out: list[str] = []
+        if source.filename is not None:
+            out.append(f'  File "{source.filename}", line {self.line}')
+        for i in range(max(0, index - context), index + 1):
+            out.append(("    " + source.line(i)).rstrip())
+        begin = self.start - source.line_starts[index]
+        width = max(1, min(self.end, source.line_starts[index] + len(source.line(index))) - self.start)
+        out.append("    " + " " * begin + "^" * width)
+        return "\n".join(out)
+
+
+UNKNOWN_RANGE = SourceRange(Source(""), 0, 0)
+"""The range of what stands in no source: nodes made by passes, graphs read from text."""

@@ -1,0 +1,145 @@
+"""What can be attached to a node: the fixed kinds of attributes, and how a constant is kept in them."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, TypeAlias
+
+import torch
+
+from rekindle.errors import GraphError
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    GENERATOR,
+    INT,
+    NONE,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    unify_all,
+)
+
+if TYPE_CHECKING:
+    from rekindle.ir.graph import Graph
+
+
+class ConstantObject:
+    """A constant that is none of the simple kinds: a list, a tuple, a dict, an enum member, an object.
+
+    Frozen by convention: whoever runs the program hands out copies of what can be written to.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConstantObject) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
+
+
+AttributeValue: TypeAlias = (
+    "int | float | complex | str | torch.Tensor | Graph | Type | ConstantObject"
+    " | list[int] | list[float] | list[complex] | list[str] | list[torch.Tensor] | list[Graph] | list[Type]"
+)
+"""int, float, complex, string, Tensor, Graph, Type, an object, and lists of all but the last. A bool is kept as an int: the
+type of the constant says that it is one."""
+
+
+def infer_type(value: object) -> Type | None:
+    """The type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors, empty dicts map
+    strings to Tensors."""
+    for python, type in _SIMPLE:
+        if isinstance(value, python):
+            return type
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return INT
+    if isinstance(value, tuple):
+        elements = [infer_type(item) for item in value]
+        found = [element for element in elements if element is not None]
+        return TupleType(tuple(found)) if len(found) == len(elements) else None
+    if isinstance(value, list):
+        if not value:
+            return ListType(TENSOR)
+        element = _common(value)
+        return None if element is None else ListType(element)
+    if isinstance(value, dict):
+        if not value:
+            return DictType(STRING, TENSOR)
+        key, item = _common(list(value)), _common(list(value.values()))
+        return None if key is None or item is None else DictType(key, item)
+    return None
+
+
+_SIMPLE: tuple[tuple[type, Type], ...] = (
+    (bool, BOOL),
+    (int, INT),
+    (float, FLOAT),
+    (complex, COMPLEX),
+    (str, STRING),
+    (type(None), NONE),
+    (torch.Tensor, TENSOR),
+    (torch.device, DEVICE),
+    (torch.Generator, GENERATOR),
+)
+
+
+def _common(values: list[object]) -> Type | None:
+    types = [infer_type(value) for value in values]
+    if any(type is None for type in types):
+        return None
+    return unify_all(type for type in types if type is not None)
+
+
+def constant_attribute(value: object) -> tuple[AttributeValue | None, Type]:
+    """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no attribute.
+
+    Raises:
+        GraphError: there is no such constant.
+    """
+    if value is None:
+        return None, NONE
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return number_of(value), INT
+    if isinstance(value, bool):
+        return int(value), BOOL
+    if isinstance(value, (int, float, complex, str, torch.Tensor)):
+        type = infer_type(value)
+        assert type is not None
+        return value, type
+    if isinstance(value, torch.device):
+        return str(value), DEVICE
+    if isinstance(value, (list, tuple, dict, enum.Enum, torch.Generator)):
+        return ConstantObject(value), infer_type(value) or ANY
+    raise GraphError(f"a {type_name(value)} cannot be a constant of a program")
+
+
+def type_name(value: object) -> str:
+    return type(value).__qualname__
+
+
+def constant_value(attribute: AttributeValue | None, type: Type) -> object:
+    """The Python value of a ``prim::Constant`` with this attribute and type."""
+    if attribute is None:
+        return None
+    if isinstance(attribute, ConstantObject):
+        return attribute.value
+    if type == BOOL:
+        return bool(attribute)
+    if type == DEVICE:
+        assert isinstance(attribute, str)
+        return torch.device(attribute)
+    if type == FLOAT and isinstance(attribute, int):
+        return float(attribute)
+    return attribute

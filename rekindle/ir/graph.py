@@ -1,0 +1,815 @@
+"""The program: a graph of blocks of nodes that make and use values, in static single assignment form.
+
+A graph owns everything in it. Nodes are made by :meth:`Graph.create` and stand in a block, in order, once they are inserted; values
+and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.ir.attributes import AttributeValue, constant_attribute
+from rekindle.ir.types import NONE, TENSOR, Type
+
+if TYPE_CHECKING:
+    from rekindle.ir.registry import Operator
+    from rekindle.ir.schema import FunctionSchema
+
+
+class Use(NamedTuple):
+    """A place where a value is used: input ``offset`` of node ``user``."""
+
+    user: Node
+    offset: int
+
+
+class Value:
+    """Data that flows through the program; defined once, by ``node``, as its output ``offset``."""
+
+    __slots__ = ("_name", "_uses", "node", "offset", "type", "unique")
+
+    def __init__(self, node: Node, offset: int, unique: int, type: Type = TENSOR) -> None:
+        self.node = node
+        self.offset = offset
+        self.unique = unique
+        self.type = type
+        self._name = ""
+        self._uses: dict[Use, None] = {}
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    @property
+    def uses(self) -> list[Use]:
+        """All uses, in the order in which they were made. A copy: it may be walked while uses change."""
+        return list(self._uses)
+
+    @property
+    def has_uses(self) -> bool:
+        return bool(self._uses)
+
+    @property
+    def has_name(self) -> bool:
+        return bool(self._name)
+
+    @property
+    def name(self) -> str:
+        """The name that the text form prints behind ``%``: the one given, else the unique number."""
+        return self._name or str(self.unique)
+
+    @property
+    def base_name(self) -> str:
+        """The name without the number that keeps it apart from others: ``x`` for ``x.1``; empty without a name."""
+        base, dot, suffix = self._name.rpartition(".")
+        return base if dot and suffix.isdigit() else self._name
+
+    def set_name(self, name: str) -> Value:
+        """Name the value. Whoever had the name before gets a number behind it; the empty string takes the name away.
+
+        Raises:
+            GraphError: ``name`` consists of digits, which are the names of values without one.
+        """
+        if name.isdigit():
+            raise GraphError(f"'{name}' cannot name a value: digits are the names of values without one")
+        self.graph._give_name(self, name)
+        return self
+
+    def set_type(self, type: Type) -> Value:
+        self.type = type
+        return self
+
+    def copy_metadata(self, other: Value) -> Value:
+        """Take over type and name of ``other``."""
+        self.type = other.type
+        if other.has_name:
+            self.set_name(other._name)
+        return self
+
+    def replace_all_uses_with(self, new: Value) -> None:
+        """Let every user of this value use ``new`` instead."""
+        self._check_same_graph(new)
+        if new is self:
+            return
+        for use in self.uses:
+            use.user.replace_input(use.offset, new)
+
+    def replace_all_uses_after_node_with(self, node: Node, new: Value) -> None:
+        """Let every user that stands behind ``node`` (in its blocks too) use ``new`` instead."""
+        self._check_same_graph(new)
+        for use in self.uses:
+            if use.user.is_after(node):
+                use.user.replace_input(use.offset, new)
+
+    def _check_same_graph(self, other: Value) -> None:
+        if other.graph is not self.graph:
+            raise GraphError(f"%{other.name} belongs to another graph than %{self.name}")
+
+    def __repr__(self) -> str:
+        return f"%{self.name} : {self.type}"
+
+
+class Node:
+    """One operation: a ``kind`` (``aten::mm``), inputs, outputs, attributes and sub-blocks."""
+
+    __slots__ = (
+        *("_blocks", "_inputs", "_next", "_operator", "_outputs", "_position", "_prev"),
+        *("attributes", "graph", "kind", "owning_block", "range", "callstack"),
+    )
+
+    def __init__(self, graph: Graph, kind: str, range: SourceRange = UNKNOWN_RANGE) -> None:
+        self.graph = graph
+        self.kind = sys.intern(kind)
+        self.range = range
+        self.attributes: dict[str, AttributeValue] = {}
+        self.owning_block: Block | None = None
+        self.callstack: tuple[tuple[str, SourceRange], ...] = ()
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self._blocks: list[Block] = []
+        self._next: Node | None = None
+        self._prev: Node | None = None
+        self._position = 0
+        self._operator: Operator | None = None
+
+    # ------------------------------------------------------------------------------------------------------------ reading
+
+    @property
+    def inputs(self) -> Sequence[Value]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[Value]:
+        return self._outputs
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        return self._blocks
+
+    @property
+    def input(self) -> Value:
+        """The only input."""
+        if len(self._inputs) != 1:
+            raise GraphError(f"{self.kind} has {len(self._inputs)} inputs, not one")
+        return self._inputs[0]
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        if len(self._outputs) != 1:
+            raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, not one")
+        return self._outputs[0]
+
+    @property
+    def next(self) -> Node:
+        """The node behind this one; the block's return node behind the last."""
+        if self._next is None:
+            raise GraphError(f"{self.kind} stands in no block")
+        return self._next
+
+    @property
+    def prev(self) -> Node:
+        """The node before this one; the block's return node before the first."""
+        if self._prev is None:
+            raise GraphError(f"{self.kind} stands in no block")
+        return self._prev
+
+    @property
+    def in_block(self) -> bool:
+        """Whether the node has been inserted."""
+        return self._next is not None
+
+    @property
+    def has_uses(self) -> bool:
+        return any(output._uses for output in self._outputs)
+
+    def __getitem__(self, name: str) -> AttributeValue:
+        """The attribute ``name``."""
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise GraphError(f"{self.kind} has no attribute '{name}'") from None
+
+    def get_string(self, name: str) -> str:
+        value = self[name]
+        if not isinstance(value, str):
+            raise GraphError(f"attribute '{name}' of {self.kind} is not a string")
+        return value
+
+    def get_graph(self, name: str) -> Graph:
+        value = self[name]
+        if not isinstance(value, Graph):
+            raise GraphError(f"attribute '{name}' of {self.kind} is not a graph")
+        return value
+
+    @property
+    def operator(self) -> Operator | None:
+        """The registered operator that this node calls, by its kind and the types of its inputs; None where there is none."""
+        if self._operator is None and _resolve_operator is not None:
+            self._operator = _resolve_operator(self)
+        return self._operator
+
+    @property
+    def schema(self) -> FunctionSchema | None:
+        operator = self.operator
+        return None if operator is None else operator.schema
+
+    # ------------------------------------------------------------------------------------------------------------ changing
+
+    def set_attribute(self, name: str, value: AttributeValue) -> Node:
+        self.attributes[name] = value
+        return self
+
+    def set_range(self, range: SourceRange) -> Node:
+        self.range = range
+        return self
+
+    def set_operator(self, operator: Operator | None) -> Node:
+        """Say which overload this node calls, where it is known; else it is found from the types of the inputs."""
+        self._operator = operator
+        return self
+
+    def add_input(self, value: Value) -> Value:
+        self._check_value(value)
+        self._operator = None
+        value._uses[Use(self, len(self._inputs))] = None
+        self._inputs.append(value)
+        return value
+
+    def insert_input(self, index: int, value: Value) -> Value:
+        self._check_value(value)
+        if not 0 <= index <= len(self._inputs):
+            raise GraphError(f"{self.kind} has no input {index}")
+        self._operator = None
+        for offset in reversed(range(index, len(self._inputs))):
+            moved = self._inputs[offset]
+            del moved._uses[Use(self, offset)]
+            moved._uses[Use(self, offset + 1)] = None
+        self._inputs.insert(index, value)
+        value._uses[Use(self, index)] = None
+        return value
+
+    def replace_input(self, index: int, value: Value) -> Value:
+        """Use ``value`` as input ``index``; returns what was there before."""
+        self._check_value(value)
+        old = self._inputs[index]
+        if old is not value:
+            self._operator = None
+            use = Use(self, index)
+            del old._uses[use]
+            self._inputs[index] = value
+            value._uses[use] = None
+        return old
+
+    def replace_input_with(self, old: Value, new: Value) -> None:
+        """Use ``new`` wherever ``old`` is an input."""
+        for index, value in enumerate(self._inputs):
+            if value is old:
+                self.replace_input(index, new)
+
+    def remove_input(self, index: int) -> None:
+        if not 0 <= index < len(self._inputs):
+            raise GraphError(f"{self.kind} has no input {index}")
+        self._operator = None
+        removed = self._inputs.pop(index)
+        del removed._uses[Use(self, index)]
+        for offset in range(index, len(self._inputs)):
+            moved = self._inputs[offset]
+            del moved._uses[Use(self, offset + 1)]
+            moved._uses[Use(self, offset)] = None
+
+    def remove_all_inputs(self) -> None:
+        self._operator = None
+        for offset, value in enumerate(self._inputs):
+            del value._uses[Use(self, offset)]
+        self._inputs.clear()
+
+    def add_output(self, type: Type = TENSOR) -> Value:
+        value = self.graph._new_value(self, len(self._outputs), type)
+        self._outputs.append(value)
+        return value
+
+    def insert_output(self, index: int, type: Type = TENSOR) -> Value:
+        if not 0 <= index <= len(self._outputs):
+            raise GraphError(f"{self.kind} has no output {index}")
+        value = self.graph._new_value(self, index, type)
+        self._outputs.insert(index, value)
+        for offset in range(index + 1, len(self._outputs)):
+            self._outputs[offset].offset = offset
+        return value
+
+    def erase_output(self, index: int) -> None:
+        """Remove an output.
+
+        Raises:
+            GraphError: it is still used.
+        """
+        value = self._outputs[index]
+        if value._uses:
+            raise GraphError(f"output %{value.name} of {self.kind} is still used")
+        del self._outputs[index]
+        self.graph._forget(value)
+        for offset in range(index, len(self._outputs)):
+            self._outputs[offset].offset = offset
+
+    def add_block(self) -> Block:
+        block = Block(self.graph, self)
+        self._blocks.append(block)
+        return block
+
+    def erase_block(self, index: int) -> None:
+        block = self._blocks.pop(index)
+        block._destroy_contents()
+
+    def replace_all_uses_with(self, other: Node) -> None:
+        """Let the users of each output use the same output of ``other``."""
+        if len(self._outputs) != len(other._outputs):
+            raise GraphError(f"{other.kind} has {len(other._outputs)} outputs, {self.kind} {len(self._outputs)}")
+        for old, new in zip(self._outputs, other._outputs, strict=True):
+            old.replace_all_uses_with(new)
+
+    def _check_value(self, value: Value) -> None:
+        if value.node.graph is not self.graph:
+            raise GraphError(f"%{value.name} belongs to another graph than {self.kind}")
+
+    # ------------------------------------------------------------------------------------------------------------- moving
+
+    def insert_before(self, other: Node) -> Node:
+        """Insert this new node before ``other``."""
+        if other.owning_block is None:
+            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which stands in no block")
+        return self.insert_after(other.prev)
+
+    def insert_after(self, other: Node) -> Node:
+        """Insert this new node behind ``other``; behind a block's return node means at its start."""
+        if self.in_block:
+            raise GraphError(f"{self.kind} stands in a block already; move it instead")
+        if other.owning_block is None:
+            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
+        if other.kind == "prim::Param":
+            return self.insert_after(other.owning_block.return_node)
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        self.owning_block = other.owning_block
+        following = other.next
+        other._next, self._prev = self, other
+        following._prev, self._next = self, following
+        self._assign_position()
+        return self
+
+    def move_before(self, other: Node) -> None:
+        if other is not self:
+            self._check_move(other)
+            self._unlink()
+            self.insert_before(other)
+
+    def move_after(self, other: Node) -> None:
+        if other is not self:
+            self._check_move(other)
+            self._unlink()
+            self.insert_after(other)
+
+    def _check_move(self, other: Node) -> None:
+        if other.owning_block is None:
+            raise GraphError(f"cannot move {self.kind} to {other.kind}, which stands in no block")
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        block: Block | None = other.owning_block
+        while block is not None:
+            if block.owning_node is self:
+                raise GraphError(f"cannot move {self.kind} into a block of its own")
+            block = block.parent
+
+    def _unlink(self) -> None:
+        before, after = self.prev, self.next
+        before._next, after._prev = after, before
+        self._next = self._prev = None
+        self.owning_block = None
+
+    def destroy(self) -> None:
+        """Remove the node and all within it.
+
+        Raises:
+            GraphError: an output is still used.
+        """
+        for output in self._outputs:
+            if output._uses:
+                raise GraphError(f"cannot destroy {self.kind}: %{output.name} is still used by {output.uses[0].user.kind}")
+        if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
+            raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
+        while self._blocks:
+            self.erase_block(len(self._blocks) - 1)
+        self.remove_all_inputs()
+        while self._outputs:
+            self.erase_output(len(self._outputs) - 1)
+        if self.in_block:
+            if self.graph.insert_point is self:
+                self.graph.insert_point = self.next
+            self._unlink()
+
+    # -------------------------------------------------------------------------------------------------------------- order
+
+    def _assign_position(self) -> None:
+        """Number the node between its neighbours; renumber the block where there is no room."""
+        assert self.owning_block is not None
+        end = self.owning_block.return_node
+        before = _FIRST if self.prev is end else self.prev._position
+        if self.next is end:
+            self._position = before + _GAP
+            return
+        after = self.next._position
+        self._position = (before + after) // 2
+        if self._position == before:
+            self.owning_block._renumber()
+
+    def is_before(self, other: Node) -> bool:
+        """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
+        if self is other:
+            return False
+        mine, theirs = self._ancestors(), other._ancestors()
+        for a, b in zip(reversed(mine), reversed(theirs)):
+            if a.owning_block is not b.owning_block:
+                raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
+            if a is not b:
+                return _position(a) < _position(b)
+        return len(mine) < len(theirs)
+
+    def is_after(self, other: Node) -> bool:
+        return self is not other and not self.is_before(other)
+
+    def _ancestors(self) -> list[Node]:
+        """The node and the nodes around it, the innermost first."""
+        found = [self]
+        block = self.owning_block
+        while block is not None and block.owning_node is not None:
+            found.append(block.owning_node)
+            block = block.owning_node.owning_block
+        return found
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(f"%{output.name} : {output.type}" for output in self._outputs)
+        inputs = ", ".join(f"%{value.name}" for value in self._inputs)
+        return f"<{outputs} = {self.kind}({inputs})>"
+
+
+_FIRST = 0
+_GAP = 1 << 40
+
+
+def _position(node: Node) -> float:
+    if node.kind == "prim::Param":
+        return float("-inf")
+    if node.kind == "prim::Return":
+        return float("inf")
+    return node._position
+
+
+class Block:
+    """A list of nodes that run one after the other, with inputs and outputs.
+
+    The list is circular: ``return_node`` stands before the first node and behind the last. ``param_node`` holds the inputs and
+    stands outside the list.
+    """
+
+    __slots__ = ("graph", "owning_node", "param_node", "return_node")
+
+    def __init__(self, graph: Graph, owning_node: Node | None) -> None:
+        self.graph = graph
+        self.owning_node = owning_node
+        self.param_node = Node(graph, "prim::Param")
+        self.return_node = Node(graph, "prim::Return")
+        self.param_node.owning_block = self.return_node.owning_block = self
+        self.return_node._next = self.return_node._prev = self.return_node
+
+    @property
+    def parent(self) -> Block | None:
+        """The block around this one."""
+        return None if self.owning_node is None else self.owning_node.owning_block
+
+    @property
+    def inputs(self) -> Sequence[Value]:
+        return self.param_node._outputs
+
+    @property
+    def outputs(self) -> Sequence[Value]:
+        return self.return_node._inputs
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in order. The node at hand may be moved or destroyed, and nodes inserted, while walking."""
+        end = self.return_node
+        node = end.next
+        while node is not end:
+            following = node.next
+            yield node
+            # The node may have been moved or the one behind it destroyed: go on from whichever still stands here.
+            node = node.next if node.in_block and node.owning_block is self else following
+            if not node.in_block:
+                return
+
+    @property
+    def nodes_reversed(self) -> Iterator[Node]:
+        """The nodes from last to first; the node at hand may be moved or destroyed."""
+        end = self.return_node
+        node = end.prev
+        while node is not end:
+            preceding = node.prev
+            yield node
+            node = node.prev if node.in_block and node.owning_block is self else preceding
+
+    @property
+    def is_empty(self) -> bool:
+        return self.return_node.next is self.return_node
+
+    def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
+        value = self.param_node.add_output(type)
+        if name:
+            value.set_name(name)
+        return value
+
+    def insert_input(self, index: int, name: str = "", type: Type = TENSOR) -> Value:
+        value = self.param_node.insert_output(index, type)
+        if name:
+            value.set_name(name)
+        return value
+
+    def erase_input(self, index: int) -> None:
+        self.param_node.erase_output(index)
+
+    def add_output(self, value: Value) -> int:
+        """Return ``value`` too; returns its index."""
+        self.return_node.add_input(value)
+        return len(self.outputs) - 1
+
+    def insert_output(self, index: int, value: Value) -> None:
+        self.return_node.insert_input(index, value)
+
+    def replace_output(self, index: int, value: Value) -> None:
+        self.return_node.replace_input(index, value)
+
+    def erase_output(self, index: int) -> None:
+        self.return_node.remove_input(index)
+
+    def append(self, node: Node) -> Node:
+        """Insert ``node`` at the end."""
+        return node.insert_before(self.return_node)
+
+    def prepend(self, node: Node) -> Node:
+        """Insert ``node`` at the start."""
+        return node.insert_after(self.return_node)
+
+    def clone_from(self, source: Block, value_map: Callable[[Value], Value]) -> dict[Value, Value]:
+        """Append copies of all that ``source`` holds: inputs, nodes, outputs.
+
+        ``value_map`` gives what stands for a value from outside ``source``. Returns the copies of the values within.
+        """
+        local: dict[Value, Value] = {}
+
+        def mapped(value: Value) -> Value:
+            found = local.get(value)
+            return value_map(value) if found is None else found
+
+        for old in source.inputs:
+            local[old] = self.add_input().copy_metadata(old)
+        for node in source.nodes:
+            copy = self.append(self.graph.create_clone(node, mapped))
+            local.update(zip(node._outputs, copy._outputs, strict=True))
+        for old in source.outputs:
+            self.add_output(mapped(old))
+        return local
+
+    def _renumber(self) -> None:
+        position = _FIRST
+        for node in self.nodes:
+            position += _GAP
+            node._position = position
+
+    def _destroy_contents(self) -> None:
+        self.return_node.remove_all_inputs()
+        for node in self.nodes_reversed:
+            node.destroy()
+        while self.param_node._outputs:
+            self.param_node.erase_output(len(self.param_node._outputs) - 1)
+
+
+class Graph:
+    """A whole function: a top-level block, and the owner of everything in it."""
+
+    __slots__ = ("__weakref__", "_name_suffixes", "_names", "_next_unique", "block", "insert_point")
+
+    def __init__(self) -> None:
+        self._next_unique = 0
+        self._names: dict[str, Value] = {}
+        self._name_suffixes: dict[str, int] = {}
+        self.block = Block(self, None)
+        self.insert_point: Node = self.block.return_node
+        """New nodes go before this node."""
+
+    # ------------------------------------------------------------------------------------------------------------ reading
+
+    @property
+    def inputs(self) -> Sequence[Value]:
+        return self.block.inputs
+
+    @property
+    def outputs(self) -> Sequence[Value]:
+        return self.block.outputs
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes of the top-level block."""
+        return self.block.nodes
+
+    @property
+    def param_node(self) -> Node:
+        return self.block.param_node
+
+    @property
+    def return_node(self) -> Node:
+        return self.block.return_node
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node in every block, a node before those in its blocks."""
+        stack = [iter(list(self.block.nodes))]
+        while stack:
+            for node in stack[-1]:
+                yield node
+                if node._blocks:
+                    stack.append(iter([inner for block in node._blocks for inner in block.nodes]))
+                    break
+            else:
+                stack.pop()
+
+    def find_nodes(self, kind: str) -> list[Node]:
+        """Every node of a kind, in every block."""
+        return [node for node in self.all_nodes() if node.kind == kind]
+
+    def find_value(self, name: str) -> Value | None:
+        """The value of that name, without ``%``. Numbers of values without a name are not found here."""
+        return self._names.get(name)
+
+    # ----------------------------------------------------------------------------------------------------------- changing
+
+    def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
+        return self.block.add_input(name, type)
+
+    def add_output(self, value: Value) -> int:
+        return self.block.add_output(value)
+
+    def create(
+        self,
+        kind: str,
+        inputs: Iterable[Value] = (),
+        *,
+        outputs: int = 1,
+        types: Sequence[Type] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+        range: SourceRange = UNKNOWN_RANGE,
+    ) -> Node:
+        """Make a node that stands nowhere yet: ``outputs`` Tensors, or one output for each of ``types``."""
+        node = Node(self, kind, range)
+        for value in inputs:
+            node.add_input(value)
+        for type in [TENSOR] * outputs if types is None else types:
+            node.add_output(type)
+        if attributes:
+            node.attributes.update(attributes)
+        return node
+
+    def insert_node(self, node: Node) -> Node:
+        """Insert ``node`` at the insertion point."""
+        return node.insert_before(self.insert_point)
+
+    def append_node(self, node: Node) -> Node:
+        return self.block.append(node)
+
+    def insert(
+        self,
+        kind: str,
+        arguments: Sequence[object] = (),
+        keywords: Mapping[str, object] | None = None,
+        range: SourceRange = UNKNOWN_RANGE,
+    ) -> Value:
+        """Insert a call of a registered operator: the overload is chosen by the types of the arguments.
+
+        Arguments are values or Python constants. Returns the result, a tuple of them where there are several.
+
+        Raises:
+            SchemaError: no overload fits; the message tells why each does not.
+        """
+        assert _insert_call is not None, "rekindle.ir.matching was not imported"
+        return _insert_call(self, kind, arguments, keywords or {}, range)
+
+    def insert_constant(self, value: object, type: Type | None = None, range: SourceRange = UNKNOWN_RANGE) -> Value:
+        """Insert ``prim::Constant``. ``type`` is inferred from ``value`` unless given.
+
+        Raises:
+            GraphError: ``value`` cannot be a constant.
+        """
+        return self.insert_node(self.create_constant(value, type, range)).output
+
+    def create_constant(self, value: object, type: Type | None = None, range: SourceRange = UNKNOWN_RANGE) -> Node:
+        node = self.create("prim::Constant", types=[NONE], range=range)
+        attribute, inferred = constant_attribute(value)
+        if attribute is not None:
+            node.attributes["value"] = attribute
+        node.output.type = inferred if type is None else type
+        return node
+
+    def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
+        """A copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
+        copy = Node(self, node.kind, node.range)
+        copy.callstack = node.callstack
+        for value in node._inputs:
+            copy.add_input(value_map(value))
+        for output in node._outputs:
+            copy.add_output().copy_metadata(output)
+        for name, attribute in node.attributes.items():
+            copy.attributes[name] = attribute.copy() if isinstance(attribute, Graph) else attribute
+        for block in node._blocks:
+            copy.add_block().clone_from(block, value_map)
+        copy._operator = node._operator
+        return copy
+
+    def copy(self) -> Graph:
+        """A copy that shares nothing but constants and types."""
+        new = Graph()
+
+        def outside(value: Value) -> Value:
+            raise GraphError(f"%{value.name} is used outside of its scope")
+
+        new.block.clone_from(self.block, outside)
+        return new
+
+    @contextmanager
+    def inserting_before(self, node: Node) -> Iterator[Graph]:
+        """Within, new nodes go before ``node``."""
+        if node.graph is not self or node.owning_block is None:
+            raise GraphError(f"{node.kind} stands in no block of this graph")
+        saved, self.insert_point = self.insert_point, node
+        try:
+            yield self
+        finally:
+            self.insert_point = saved
+
+    def inserting_after(self, node: Node) -> AbstractContextManager[Graph]:
+        """Within, new nodes go behind ``node``, in the order in which they are made."""
+        return self.inserting_before(node.next)
+
+    def inserting_at_end(self, block: Block) -> AbstractContextManager[Graph]:
+        """Within, new nodes go to the end of ``block``."""
+        return self.inserting_before(block.return_node)
+
+    # ------------------------------------------------------------------------------------------------------------- inside
+
+    def _new_value(self, node: Node, offset: int, type: Type) -> Value:
+        value = Value(node, offset, self._next_unique, type)
+        self._next_unique += 1
+        return value
+
+    def _forget(self, value: Value) -> None:
+        if value._name:
+            del self._names[value._name]
+
+    def _give_name(self, value: Value, name: str) -> None:
+        if value._name:
+            del self._names[value._name]
+            value._name = ""
+        if not name:
+            return
+        owner = self._names.get(name)
+        if owner is not None:
+            self._rename(owner, name)
+        self._names[name] = value
+        value._name = name
+
+    def _rename(self, owner: Value, name: str) -> None:
+        """Give ``owner`` the next free name of the form ``base.N``, so that its name is free."""
+        base, dot, digits = name.rpartition(".")
+        if dot and digits.isdigit():
+            suffix = int(digits)
+        else:
+            base, suffix = name, 1
+        suffix = max(suffix, self._name_suffixes.get(base, 0))
+        while f"{base}.{suffix}" in self._names:
+            suffix += 1
+        self._name_suffixes[base] = suffix + 1
+        del self._names[name]
+        owner._name = f"{base}.{suffix}"
+        self._names[owner._name] = owner
+
+    def __str__(self) -> str:
+        assert _print_graph is not None, "rekindle.ir.printer was not imported"
+        return _print_graph(self)
+
+
+
+
+# Slots that other files of this folder fill when they are imported: the registry, the matching and the printer need the graph.
+_resolve_operator: Callable[[Node], Operator | None] | None = None
+_insert_call: Callable[[Graph, str, Sequence[object], Mapping[str, object], SourceRange], Value] | None = None
+_print_graph: Callable[[Graph], str] | None = None

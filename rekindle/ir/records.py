@@ -1,0 +1,90 @@
+"""Functions as plain records: what a program holds, without what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rekindle.errors import CompileError, InternalError, SourceRange, current_frames
+from rekindle.ir.graph import Graph
+from rekindle.ir.schema import FunctionSchema
+
+
+@dataclass(slots=True, eq=False)
+class FunctionRecord:
+    """A function or a method: its qualified name, graph and schema.
+
+    ``definer`` fills in graph and schema when they are first asked for, so that functions are compiled on demand.
+    """
+
+    name: str
+    _graph: Graph | None = None
+    _schema: FunctionSchema | None = None
+    definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    docstring: str | None = field(default=None, repr=False)
+    executable: object = field(default=None, repr=False)
+    """What the runtime has made of the graph; it owns this slot."""
+    _state: str = "undefined"
+
+    @property
+    def basename(self) -> str:
+        return self.name.rsplit(".", 1)[-1]
+
+    @property
+    def is_defined(self) -> bool:
+        return self._graph is not None
+
+    @property
+    def is_being_defined(self) -> bool:
+        return self._state == "defining"
+
+    @property
+    def graph(self) -> Graph:
+        self.ensure_defined()
+        if self._graph is None:
+            raise InternalError(f"the function '{self.name}' has no graph")
+        return self._graph
+
+    @property
+    def schema(self) -> FunctionSchema:
+        if self._schema is None:
+            self.ensure_defined()
+        if self._schema is None:
+            raise InternalError(f"the function '{self.name}' has no schema")
+        return self._schema
+
+    @property
+    def has_declared_schema(self) -> bool:
+        return self._schema is not None
+
+    def define(self, graph: Graph, schema: FunctionSchema) -> None:
+        self._graph = graph
+        self._schema = schema
+        self.executable = None
+
+    def declare(self, schema: FunctionSchema) -> None:
+        """Make the schema known before the graph is."""
+        self._schema = schema
+
+    def ensure_defined(self, called_from: SourceRange | None = None) -> None:
+        """Compile the function now, if that has not been done.
+
+        Raises:
+            CompileError: it cannot be compiled, or it calls itself.
+        """
+        if self._state == "defined" or self.definer is None:
+            return
+        if self._state == "defining":
+            raise CompileError(
+                f"function '{self.basename}' calls itself, directly or through others",
+                called_from,
+                hint="write the recursion as a loop",
+                frames=current_frames(),
+            )
+        self._state = "defining"
+        try:
+            self.definer(self)
+        except BaseException:
+            self._state = "undefined"
+            raise
+        self._state = "defined"

@@ -1,0 +1,148 @@
+"""The operators that are known: an open set, empty here, which :mod:`rekindle.ops` and users fill.
+
+An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up by name when a kind
+is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rekindle.ir import graph as _graph
+from rekindle.ir.graph import Node
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import Bindings, Type, has_free_variables, match_variables, substitute
+
+Operation = Callable[..., object]
+"""What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
+
+
+class Effects(Enum):
+    """What a call does beyond computing its results, as far as its schema does not say."""
+
+    FROM_SCHEMA = "from_schema"
+    """It reads, writes and aliases what its alias annotations say."""
+    PURE = "pure"
+    """It does nothing but compute fresh results."""
+    CONSERVATIVE = "conservative"
+    """It may do anything to its inputs and results."""
+    SPECIAL = "special"
+    """The alias analysis knows the kind itself."""
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """A registered operator.
+
+    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs), ``operation_for_node`` makes it.
+    ``has_side_effects`` holds for what must run though nobody uses its results: printing, raising. ``is_nondeterministic``
+    for what may answer differently each time.
+    """
+
+    schema: FunctionSchema
+    operation: Operation | None = None
+    operation_for_node: Callable[[Node], Operation] | None = None
+    effects: Effects = Effects.FROM_SCHEMA
+    has_side_effects: bool = False
+    is_nondeterministic: bool = False
+    _generic: bool | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The kind of the nodes that call it."""
+        return self.schema.name
+
+    def operation_of(self, node: Node) -> Operation:
+        """What runs ``node``."""
+        if self.operation is not None:
+            return self.operation
+        assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
+        return self.operation_for_node(node)
+
+    def matches(self, node: Node) -> bool:
+        """Whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
+        arguments = self.schema.arguments
+        inputs = node.inputs
+        if len(inputs) != len(arguments) and not (self.schema.is_vararg and len(inputs) >= len(arguments)):
+            return False
+        bindings: Bindings = {}
+        for argument, value in zip(arguments, inputs, strict=False):
+            formal: Type | None = argument.type
+            if self._is_generic:
+                assert formal is not None
+                if match_variables(formal, value.type, bindings) is not None:
+                    return False
+                formal = substitute(formal, bindings)
+            if formal is None or not value.type.is_subtype_of(formal):
+                return False
+        return True
+
+    @property
+    def _is_generic(self) -> bool:
+        if self._generic is None:
+            self._generic = any(has_free_variables(argument.type) for argument in self.schema.arguments)
+        return self._generic
+
+
+Provider = Callable[[str], Iterable[Operator]]
+
+
+class OperatorRegistry:
+    """Operators by kind, in the order in which overloads are tried."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, list[Operator]] = {}
+        self._resolved: dict[str, tuple[Operator, ...]] = {}
+        self._providers: list[Provider] = []
+
+    def register(self, operator: Operator) -> Operator:
+        """Add an operator behind those of its kind. One with the same overload name is replaced."""
+        known = self._registered.setdefault(operator.name, [])
+        for index, other in enumerate(known):
+            if other.schema.overload == operator.schema.overload:
+                known[index] = operator
+                break
+        else:
+            known.append(operator)
+        self._resolved.pop(operator.name, None)
+        return operator
+
+    def add_provider(self, provider: Provider) -> None:
+        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is registered."""
+        self._providers.append(provider)
+        self._resolved.clear()
+
+    def overloads(self, kind: str) -> Sequence[Operator]:
+        """The operators of a kind; none for what is not known."""
+        found = self._resolved.get(kind)
+        if found is None:
+            provided = [operator for provider in self._providers for operator in provider(kind)]
+            found = self._resolved[kind] = (*provided, *self._registered.get(kind, ()))
+        return found
+
+    def find(self, qualified_name: str) -> Operator | None:
+        """The operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
+        name, _, overload = qualified_name.partition(".")
+        for operator in self.overloads(name):
+            if operator.schema.overload == overload:
+                return operator
+        return None
+
+    def resolve(self, node: Node) -> Operator | None:
+        """The operator that ``node`` calls: the first of its kind that takes inputs of these types."""
+        for operator in self.overloads(node.kind):
+            if operator.matches(node):
+                return operator
+        return None
+
+    def registered_kinds(self) -> list[str]:
+        """The kinds that were registered, without those that providers know."""
+        return list(self._registered)
+
+
+REGISTRY = OperatorRegistry()
+"""The one registry of the process."""
+
+_graph._resolve_operator = REGISTRY.resolve

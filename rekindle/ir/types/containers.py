@@ -1,0 +1,304 @@
+"""Types made of other types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from rekindle.ir.types.base import NONE, NoneType, Type, UnionBase
+
+
+@dataclass(slots=True, frozen=True)
+class ListType(Type):
+    """A mutable list; its element type is invariant, because a list can be written to."""
+
+    kind: ClassVar[str] = "ListType"
+    element: Type
+
+    def __str__(self) -> str:
+        return f"{self.element}[]"
+
+    @property
+    def annotation(self) -> str:
+        return f"List[{self.element.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return ListType(contained[0])
+
+    def accepts(self, other: Type) -> bool:
+        return isinstance(other, ListType) and _same_but_refinement(self.element, other.element)
+
+
+@dataclass(slots=True, frozen=True)
+class DictType(Type):
+    """A mutable dict that keeps the order of insertion."""
+
+    kind: ClassVar[str] = "DictType"
+    key: Type
+    value: Type
+
+    def __str__(self) -> str:
+        return f"Dict({self.key}, {self.value})"
+
+    @property
+    def annotation(self) -> str:
+        return f"Dict[{self.key.annotation}, {self.value.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.key, self.value)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return DictType(contained[0], contained[1])
+
+    def accepts(self, other: Type) -> bool:
+        return isinstance(other, DictType) and self.key == other.key and _same_but_refinement(self.value, other.value)
+
+
+def _same_but_refinement(wide: Type, narrow: Type) -> bool:
+    """Whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than ``narrow``."""
+    if wide.kind == "TensorType":
+        return narrow.is_subtype_of(wide)
+    if wide.kind != narrow.kind or len(wide.contained) != len(narrow.contained) or not wide.contained:
+        return wide == narrow
+    return all(_same_but_refinement(a, b) for a, b in zip(wide.contained, narrow.contained, strict=True))
+
+
+@dataclass(slots=True, frozen=True)
+class TupleType(Type):
+    """A tuple of known length, or a NamedTuple, which has a name and names for its fields.
+
+    A NamedTuple is a subtype of the tuple of its fields' types. ``defaults`` belong to the last fields, as in Python;
+    ``python_class`` makes values that Python's user sees, where there is one.
+    """
+
+    kind: ClassVar[str] = "TupleType"
+    elements: tuple[Type, ...]
+    name: str | None = None
+    fields: tuple[str, ...] | None = None
+    defaults: tuple[object, ...] = field(default=(), compare=False)
+    python_class: type | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        if self.fields is not None:
+            body = ", ".join(f"{name} : {type}" for name, type in zip(self.fields, self.elements, strict=True))
+            return f"NamedTuple({body})" if self.name is None else self.name
+        return f"({', '.join(map(str, self.elements))})"
+
+    @property
+    def annotation(self) -> str:
+        if self.name is not None:
+            return self.name
+        if not self.elements:
+            return "Tuple[()]"
+        return f"Tuple[{', '.join(element.annotation for element in self.elements)}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return self.elements
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return TupleType(tuple(contained), self.name, self.fields, self.defaults, self.python_class)
+
+    def accepts(self, other: Type) -> bool:
+        if not isinstance(other, TupleType) or len(self.elements) != len(other.elements):
+            return False
+        if self.fields is not None and (other.fields != self.fields or other.name != self.name):
+            return False
+        return all(b.is_subtype_of(a) for a, b in zip(self.elements, other.elements, strict=True))
+
+
+@dataclass(slots=True, frozen=True)
+class OptionalType(UnionBase):
+    """A value of ``element``, or None. Made by :func:`optional`, which does not nest."""
+
+    kind: ClassVar[str] = "OptionalType"
+    element: Type
+
+    def __str__(self) -> str:
+        return f"{self.element}?"
+
+    @property
+    def annotation(self) -> str:
+        return f"Optional[{self.element.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return optional(contained[0])
+
+    def accepts(self, other: Type) -> bool:
+        if isinstance(other, NoneType):
+            return True
+        if isinstance(other, OptionalType):
+            return other.element.is_subtype_of(self.element)
+        if isinstance(other, UnionType):
+            return all(member.is_subtype_of(self) for member in other.members)
+        return other.is_subtype_of(self.element)
+
+    @property
+    def is_optional(self) -> bool:
+        return True
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class UnionType(UnionBase):
+    """A value of one of ``members``, in which no member is a subtype of another. Made by :func:`union`."""
+
+    kind: ClassVar[str] = "UnionType"
+    members: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"Union({', '.join(map(str, self.members))})"
+
+    @property
+    def annotation(self) -> str:
+        return f"Union[{', '.join(member.annotation for member in self.members)}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return self.members
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return union(contained)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnionType) and set(self.members) == set(other.members)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.members))
+
+    def accepts(self, other: Type) -> bool:
+        if isinstance(other, UnionBase):
+            parts = union_members(other)
+            return all(any(part.is_subtype_of(member) for member in self.members) for part in parts)
+        return any(other.is_subtype_of(member) for member in self.members)
+
+    @property
+    def is_optional(self) -> bool:
+        return NONE in self.members
+
+
+@dataclass(slots=True, frozen=True)
+class FutureType(Type):
+    """The result of ``fork``, to be had with ``wait``."""
+
+    kind: ClassVar[str] = "FutureType"
+    element: Type
+
+    def __str__(self) -> str:
+        return f"Future({self.element})"
+
+    @property
+    def annotation(self) -> str:
+        return f"Future[{self.element.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return FutureType(contained[0])
+
+    def accepts(self, other: Type) -> bool:
+        return isinstance(other, FutureType) and other.element.is_subtype_of(self.element)
+
+
+@dataclass(slots=True, frozen=True)
+class AwaitType(Type):
+    """A result that is computed when it is asked for."""
+
+    kind: ClassVar[str] = "AwaitType"
+    element: Type
+
+    def __str__(self) -> str:
+        return f"Await({self.element})"
+
+    @property
+    def annotation(self) -> str:
+        return f"Await[{self.element.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return AwaitType(contained[0])
+
+    def accepts(self, other: Type) -> bool:
+        return isinstance(other, AwaitType) and other.element.is_subtype_of(self.element)
+
+
+@dataclass(slots=True, frozen=True)
+class RRefType(Type):
+    """A remote reference: only named, so that archives that mention it can be read."""
+
+    kind: ClassVar[str] = "RRefType"
+    element: Type
+
+    def __str__(self) -> str:
+        return f"RRef({self.element})"
+
+    @property
+    def annotation(self) -> str:
+        return f"RRef[{self.element.annotation}]"
+
+    @property
+    def contained(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def with_contained(self, contained: Sequence[Type]) -> Type:
+        return RRefType(contained[0])
+
+
+def optional(element: Type) -> Type:
+    """``element`` or None. What already admits None stays as it is."""
+    if element.is_optional and not isinstance(element, NoneType):
+        return element
+    if isinstance(element, UnionType):
+        return union((*element.members, NONE))
+    return OptionalType(element)
+
+
+def union_members(type: Type) -> tuple[Type, ...]:
+    """The members of a Union; of an Optional its element and None; else the type alone."""
+    if isinstance(type, UnionType):
+        return type.members
+    if isinstance(type, OptionalType):
+        return (*union_members(type.element), NONE)
+    return (type,)
+
+
+def union(members: Iterable[Type]) -> Type:
+    """The union of ``members``: flattened, without members that another one covers, and simpler where it can be.
+
+    One member stays itself, one member and None become Optional.
+    """
+    flat = [part for member in members for part in union_members(member)]
+    kept: list[Type] = []
+    for part in flat:
+        if any(part.is_subtype_of(other) for other in kept):
+            continue
+        kept = [other for other in kept if not other.is_subtype_of(part)]
+        kept.append(part)
+    if len(kept) == 1:
+        return kept[0]
+    if len(kept) == 2 and NONE in kept:
+        return optional(kept[0] if kept[1] == NONE else kept[1])
+    return UnionType(tuple(kept))
+
+
+def without_none(type: Type) -> Type:
+    """``type`` once it is known that the value is not None."""
+    if isinstance(type, OptionalType):
+        return type.element
+    if isinstance(type, UnionType):
+        return union(member for member in type.members if member != NONE)
+    return type

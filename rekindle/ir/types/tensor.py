@@ -1,0 +1,150 @@
+"""Tensors, with what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from rekindle.ir.types.base import Type
+
+DTYPE_NAMES: dict[torch.dtype, str] = {
+    torch.uint8: "Byte",
+    torch.int8: "Char",
+    torch.int16: "Short",
+    torch.int32: "Int",
+    torch.int64: "Long",
+    torch.float16: "Half",
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.complex32: "ComplexHalf",
+    torch.complex64: "ComplexFloat",
+    torch.complex128: "ComplexDouble",
+    torch.bool: "Bool",
+    torch.qint8: "QInt8",
+    torch.quint8: "QUInt8",
+    torch.qint32: "QInt32",
+    torch.bfloat16: "BFloat16",
+}
+"""How the IR spells a dtype: ``Float(2, 3)``."""
+
+Sizes = tuple[int | None, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class TensorType(Type):
+    """A tensor. What is None is not known; an unknown entry of ``sizes`` or ``strides`` is None too.
+
+    ``undefined`` says whether the value is the placeholder for a missing gradient.
+    """
+
+    kind: ClassVar[str] = "TensorType"
+
+    dtype: torch.dtype | None = None
+    device: torch.device | None = None
+    sizes: Sizes | None = None
+    strides: Sizes | None = None
+    requires_grad: bool | None = None
+    undefined: bool | None = None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.sizes is None else len(self.sizes)
+
+    @property
+    def is_refined(self) -> bool:
+        """Whether anything is known beyond that it is a tensor."""
+        return self != TENSOR
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> TensorType:
+        """All that is known of ``tensor``."""
+        strides = tuple(tensor.stride()) if tensor.layout is torch.strided else None
+        return cls(tensor.dtype, tensor.device, tuple(tensor.shape), strides, tensor.requires_grad, False)
+
+    def with_rank_only(self) -> TensorType:
+        """The same with sizes and strides forgotten, but for their number."""
+        sizes = None if self.sizes is None else (None,) * len(self.sizes)
+        return replace(self, sizes=sizes, strides=None)
+
+    def accepts(self, other: Type) -> bool:
+        """Refined types are subtypes of less refined ones."""
+        if not isinstance(other, TensorType):
+            return False
+        return (
+            self.dtype in (None, other.dtype)
+            and self.device in (None, other.device)
+            and self.requires_grad in (None, other.requires_grad)
+            and self.undefined in (None, other.undefined)
+            and _covers(self.sizes, other.sizes)
+            and _covers(self.strides, other.strides)
+        )
+
+    def merge(self, other: TensorType) -> TensorType:
+        """What is true of both."""
+        return TensorType(
+            self.dtype if self.dtype == other.dtype else None,
+            self.device if self.device == other.device else None,
+            _merge(self.sizes, other.sizes),
+            _merge(self.strides, other.strides),
+            self.requires_grad if self.requires_grad == other.requires_grad else None,
+            self.undefined if self.undefined == other.undefined else None,
+        )
+
+    def matches(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor`` is as this type says."""
+        return self.accepts(TensorType.of(tensor)) or self == TENSOR
+
+    def __str__(self) -> str:
+        if self.undefined:
+            return "Tensor (undefined)"
+        if self.sizes is None:
+            return self._unranked()
+        parts = ["*" if size is None else str(size) for size in self.sizes]
+        if self.strides is not None and all(s is not None for s in self.strides) and self.sizes:
+            parts.append(f"strides=[{', '.join(map(str, self.strides))}]")
+        if self.requires_grad is not None:
+            parts.append(f"requires_grad={int(self.requires_grad)}")
+        if self.device is not None:
+            parts.append(f"device={self.device}")
+        name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]
+        return f"{name}({', '.join(parts)})"
+
+    def _unranked(self) -> str:
+        parts = []
+        if self.requires_grad is not None:
+            parts.append(f"requires_grad={int(self.requires_grad)}")
+        if self.device is not None:
+            parts.append(f"device={self.device}")
+        name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]
+        return f"{name}({', '.join(parts)})" if parts else name
+
+    @property
+    def annotation(self) -> str:
+        return "Tensor"
+
+
+def _covers(known: Sizes | None, other: Sizes | None) -> bool:
+    if known is None:
+        return True
+    if other is None or len(known) != len(other):
+        return False
+    return all(a is None or a == b for a, b in zip(known, other, strict=True))
+
+
+def _merge(a: Sizes | None, b: Sizes | None) -> Sizes | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+TENSOR = TensorType()
+
+
+def tensor_type(
+    dtype: torch.dtype | None = None, sizes: Sequence[int | None] | None = None, device: torch.device | None = None
+) -> TensorType:
+    """A tensor type of the given dtype, sizes and device."""
+    return TensorType(dtype, device, None if sizes is None else tuple(sizes))

@@ -1,0 +1,136 @@
+"""The one type that values of two types share, where control flow joins or a list is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rekindle.ir.types.base import NONE, Type, VarType
+from rekindle.ir.types.containers import (
+    FutureType,
+    ListType,
+    OptionalType,
+    TupleType,
+    UnionType,
+    optional,
+    union,
+)
+from rekindle.ir.types.tensor import TENSOR, TensorType
+
+
+def unshaped(type: Type) -> Type:
+    """``type`` with all that was known of its tensors forgotten."""
+    if isinstance(type, TensorType):
+        return TENSOR
+    if not type.contained:
+        return type
+    return type.with_contained([unshaped(part) for part in type.contained])
+
+
+def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
+    """The smallest type that both are subtypes of, or None where there is none that a user would expect.
+
+    ``default_to_union`` makes a Union where nothing smaller is found. ``hint`` is the type that was asked for.
+    An int and a float have no common type: an operator could not be chosen.
+    """
+    if hint is not None and a.is_subtype_of(hint) and b.is_subtype_of(hint):
+        return hint
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return a.merge(b)
+    if a.is_subtype_of(b):
+        return b
+    if b.is_subtype_of(a):
+        return a
+    found = _unify_parts(a, b)
+    if found is None:
+        loose_a, loose_b = unshaped(a), unshaped(b)
+        if loose_a.is_subtype_of(loose_b):
+            found = loose_b
+        elif loose_b.is_subtype_of(loose_a):
+            found = loose_a
+    if found is None and default_to_union:
+        return union((a, b))
+    return found
+
+
+def _unify_parts(a: Type, b: Type) -> Type | None:
+    if a == NONE and b != NONE:
+        return optional(b)
+    if b == NONE and a != NONE:
+        return optional(a)
+    if isinstance(a, UnionType) or isinstance(b, UnionType):
+        return None
+    if isinstance(a, OptionalType) or isinstance(b, OptionalType):
+        inner_a = a.element if isinstance(a, OptionalType) else a
+        inner_b = b.element if isinstance(b, OptionalType) else b
+        inner = unify(inner_a, inner_b)
+        return None if inner is None else optional(inner)
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
+        parts = [unify(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
+        found = [part for part in parts if part is not None]
+        return TupleType(tuple(found)) if len(found) == len(parts) else None
+    if isinstance(a, FutureType) and isinstance(b, FutureType):
+        inner = unify(a.element, b.element)
+        return None if inner is None else FutureType(inner)
+    return None
+
+
+def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
+    """:func:`unify` over several types; None where they share none, or where there are none."""
+    result: Type | None = None
+    for type in types:
+        result = type if result is None else unify(result, type, default_to_union=default_to_union, hint=hint)
+        if result is None:
+            return None
+    return result
+
+
+Bindings = dict[str, Type]
+"""What the type variables of a schema stand for."""
+
+
+def substitute(type: Type, bindings: Bindings) -> Type | None:
+    """``type`` with its variables replaced; None where one is not bound."""
+    if isinstance(type, VarType):
+        return bindings.get(type.name)
+    if not type.contained:
+        return type
+    parts: list[Type] = []
+    for part in type.contained:
+        found = substitute(part, bindings)
+        if found is None:
+            return None
+        parts.append(found)
+    return type.with_contained(parts)
+
+
+def match_variables(formal: Type, actual: Type, bindings: Bindings) -> str | None:
+    """Bind the variables in ``formal`` so that ``actual`` fits it. Returns why that cannot be, or None."""
+    if isinstance(formal, VarType):
+        bound = bindings.get(formal.name)
+        if bound is None:
+            bindings[formal.name] = actual
+            return None
+        common = unify(bound, actual)
+        if common is None:
+            return f"type variable '{formal.name}' cannot be both {bound.annotation} and {actual.annotation}"
+        bindings[formal.name] = common
+        return None
+    if isinstance(formal, OptionalType):
+        if actual == NONE:
+            return None  # the variable, if any, is left to other arguments
+        inner = actual.element if isinstance(actual, OptionalType) else actual
+        return match_variables(formal.element, inner, bindings)
+    if not formal.contained:
+        return None
+    if isinstance(formal, ListType) and isinstance(actual, TupleType) and actual.elements:
+        common = unify_all(actual.elements)
+        if common is None:
+            return f"cannot take {actual.annotation} for a list: its elements differ"
+        return match_variables(formal.element, common, bindings)
+    if formal.kind != actual.kind or len(formal.contained) != len(actual.contained):
+        return f"expected a {formal.annotation}, got {actual.annotation}"
+    for part, found in zip(formal.contained, actual.contained, strict=True):
+        why = match_variables(part, found, bindings)
+        if why is not None:
+            return why
+    return None

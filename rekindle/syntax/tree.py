@@ -1,0 +1,118 @@
+"""Trees: what source text becomes before it has a meaning.
+
+A tree is an s-expression: a kind, a place in the source, and children that are trees or strings. Trees know nothing of Python or of
+types; :mod:`rekindle.syntax.views` gives their children names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from rekindle.errors import SourceRange
+
+Child: TypeAlias = "Tree | str"
+
+
+class Tree:
+    """A compound tree: ``kind``, ``children`` and the ``range`` of text that it came from."""
+
+    __slots__ = ("children", "kind", "range")
+
+    def __init__(self, kind: str, range: SourceRange, children: tuple[Child, ...] = ()) -> None:
+        self.kind = kind
+        self.range = range
+        self.children = children
+
+    def subtree(self, index: int) -> Tree:
+        """The child ``index``, which is a tree."""
+        child = self.children[index]
+        assert isinstance(child, Tree), f"child {index} of ({self.kind} …) is a string"
+        return child
+
+    def string(self, index: int) -> str:
+        """The child ``index``, which is a string."""
+        child = self.children[index]
+        assert isinstance(child, str), f"child {index} of ({self.kind} …) is a tree"
+        return child
+
+    def subtrees(self) -> Iterator[Tree]:
+        """The children, all of which are trees."""
+        for index in range(len(self.children)):
+            yield self.subtree(index)
+
+    def walk(self) -> Iterator[Tree]:
+        """This tree and all below it, parents first. Needs no recursion, so depth does not matter."""
+        stack = [self]
+        while stack:
+            tree = stack.pop()
+            yield tree
+            stack.extend(child for child in reversed(tree.children) if isinstance(child, Tree))
+
+    def same_as(self, other: Tree) -> bool:
+        """Whether both have the same kinds and strings all the way down; places do not count."""
+        stack: list[tuple[Child, Child]] = [(self, other)]
+        while stack:
+            a, b = stack.pop()
+            if isinstance(a, str) or isinstance(b, str):
+                if a != b:
+                    return False
+                continue
+            if a.kind != b.kind or len(a.children) != len(b.children):
+                return False
+            stack.extend(zip(a.children, b.children, strict=True))
+        return True
+
+    def __str__(self) -> str:
+        return format_tree(self)
+
+    def __repr__(self) -> str:
+        return f"<Tree {self.kind} at {self.range.place or '?'}>"
+
+
+_WIDTH = 100
+
+
+def format_tree(tree: Tree) -> str:
+    """The s-expression of ``tree``: on one line where that is short, else one child a line, indented by two."""
+    lines: list[str] = []
+    _format(tree, 0, lines)
+    return "\n".join(lines)
+
+
+def _flat(child: Child, budget: int) -> str | None:
+    """``child`` on one line, or None where that takes more than ``budget`` characters."""
+    if isinstance(child, str):
+        return child if len(child) <= budget else None
+    parts = [child.kind]
+    used = len(child.kind) + 2
+    for sub in child.children:
+        part = _flat(sub, budget - used - 1)
+        if part is None:
+            return None
+        parts.append(part)
+        used += len(part) + 1
+        if used > budget:
+            return None
+    return "(" + " ".join(parts) + ")"
+
+
+def _format(tree: Tree, indent: int, lines: list[str]) -> None:
+    """Append the lines of ``tree``; a work list instead of recursion keeps deep trees printable."""
+    pad = "  "
+    work: list[Child | tuple[str]] = [tree]
+    depth = indent
+    while work:
+        item = work.pop()
+        if isinstance(item, tuple):
+            lines[-1] += item[0]
+            depth -= 1
+            continue
+        flat = _flat(item, _WIDTH - len(pad) * depth) if depth < _WIDTH // len(pad) - 10 else None
+        if flat is not None or isinstance(item, str):
+            lines.append(pad * depth + (flat if flat is not None else str(item)))
+            continue
+        lines.append(pad * depth + "(" + item.kind)
+        depth += 1
+        work.append((")",))
+        work.extend(reversed(item.children))
