@@ -55,6 +55,11 @@ def option_tree(range: SourceRange, item: View | None) -> Tree:
     return Tree(OPTION, range, () if item is None else (item.tree,))
 
 
+def bare(view: type[V], range: SourceRange) -> V:
+    """A view of a tree without children: ``bare(Pass, range)``."""
+    return view(Tree(view.KIND, range))
+
+
 class Expr(View):
     """Any expression."""
 
@@ -813,3 +818,23 @@ class ClassDef(Stmt):
     @property
     def body(self) -> list[Stmt]:
         return self._views(2, Stmt)
+
+    def with_name(self, name: str) -> ClassDef:
+        """The same definition under another name."""
+        ident = Ident.create(self.name.range, name)
+        return ClassDef(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
+
+
+class Import(Stmt):
+    """``import a.b.c`` at the top of a program text, as ``(import a.b.c)``."""
+
+    __slots__ = ()
+    KIND = "import"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: str) -> Import:
+        return cls._build(range, name)
+
+    @property
+    def name(self) -> str:
+        return self.tree.string(0)

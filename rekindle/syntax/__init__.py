@@ -1,0 +1,1 @@
+"""Text or a Python function -> :class:`~rekindle.syntax.tree.Tree`."""

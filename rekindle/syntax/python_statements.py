@@ -1,0 +1,213 @@
+"""Statements and definitions of Python's ``ast`` -> trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from rekindle.errors import Source, SourceRange
+from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
+from rekindle.syntax.refusals import refuse
+from rekindle.syntax.views import (
+    Assert,
+    Assign,
+    AugAssign,
+    Break,
+    ClassDef,
+    Continue,
+    Def,
+    Delete,
+    Expr,
+    ExprStmt,
+    For,
+    Ident,
+    If,
+    NoneLiteral,
+    Param,
+    Pass,
+    Raise,
+    Return,
+    Stmt,
+    While,
+    With,
+    WithItem,
+    bare,
+)
+
+_REFUSED: dict[str, str] = {
+    "Try": "try",
+    "TryStar": "try",
+    "FunctionDef": "nested_def",
+    "AsyncFunctionDef": "async_def",
+    "ClassDef": "nested_class",
+    "AsyncFor": "async_for",
+    "AsyncWith": "async_with",
+    "Match": "match",
+    "TypeAlias": "type_alias",
+    "Global": "global",
+    "Nonlocal": "nonlocal",
+    "Import": "import",
+    "ImportFrom": "import",
+}
+
+
+class StatementBuilder(ExpressionBuilder):
+    """Builds the trees of one source's statements."""
+
+    def __init__(self, source: Source, places: Places) -> None:
+        super().__init__(source, places)
+        self._statements: dict[type[ast.stmt], Callable[[Any], Stmt]] = {
+            ast.Expr: self._expression_statement,
+            ast.Assign: self._assign,
+            ast.AnnAssign: self._annotated_assign,
+            ast.AugAssign: self._augmented_assign,
+            ast.Return: self._return,
+            ast.Raise: self._raise,
+            ast.Assert: self._assert,
+            ast.If: self._if,
+            ast.While: self._while,
+            ast.For: self._for,
+            ast.With: self._with,
+            ast.Delete: self._delete,
+            ast.Break: lambda node: bare(Break, self.range_of(node)),
+            ast.Continue: lambda node: bare(Continue, self.range_of(node)),
+            ast.Pass: lambda node: bare(Pass, self.range_of(node)),
+        }
+
+    def stmt(self, node: ast.stmt) -> Stmt:
+        build = self._statements.get(type(node))
+        if build is None:
+            raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
+        return build(node)
+
+    def stmts(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:
+        return [self.stmt(node) for node in nodes]
+
+    # --------------------------------------------------------------------------------------------------- simple statements
+
+    def _expression_statement(self, node: ast.Expr) -> Stmt:
+        value = self.expr(node.value)
+        return ExprStmt.create(self._from(value, node), value)
+
+    def _assign(self, node: ast.Assign) -> Stmt:
+        targets = self.exprs(node.targets)
+        return Assign.create(self._from(targets[0], node), targets, self.expr(node.value))
+
+    def _annotated_assign(self, node: ast.AnnAssign) -> Stmt:
+        target = self.expr(node.target)
+        annotation = self.expr(node.annotation)
+        return Assign.create(self._from(target, node), [target], self.maybe(node.value), annotation)
+
+    def _augmented_assign(self, node: ast.AugAssign) -> Stmt:
+        target = self.expr(node.target)
+        return AugAssign.create(self._from(target, node), target, BINARY[type(node.op)], self.expr(node.value))
+
+    def _return(self, node: ast.Return) -> Stmt:
+        range = self.range_of(node)
+        return Return.create(range, bare(NoneLiteral, range) if node.value is None else self.expr(node.value))
+
+    def _raise(self, node: ast.Raise) -> Stmt:
+        # What stands behind ``from`` only shows in Python's traceback.
+        if node.exc is None:
+            raise refuse("bare_raise", self.range_of(node))
+        return Raise.create(self.range_of(node), self.expr(node.exc))
+
+    def _assert(self, node: ast.Assert) -> Stmt:
+        return Assert.create(self.range_of(node), self.expr(node.test), self.maybe(node.msg))
+
+    def _delete(self, node: ast.Delete) -> Stmt:
+        return Delete.create(self.range_of(node), self.exprs(node.targets))
+
+    # -------------------------------------------------------------------------------------------------- compound statements
+
+    def _if(self, node: ast.If) -> Stmt:
+        """``elif`` makes an ``if`` in the ``else`` branch; long chains of them are built from the end, without recursion."""
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
+            chain.append(inner)
+        parts = [(self.expr(link.test), self.stmts(link.body)) for link in chain]
+        otherwise = self.stmts(chain[-1].orelse)
+        result: Stmt | None = None
+        for link, (condition, body) in zip(reversed(chain), reversed(parts), strict=True):
+            result = If.create(self.range_of(link), condition, body, otherwise)
+            otherwise = [result]
+        assert result is not None
+        return result
+
+    def _while(self, node: ast.While) -> Stmt:
+        if node.orelse:
+            raise refuse("while_else", self.range_of(node))
+        return While.create(self.range_of(node), self.expr(node.test), self.stmts(node.body))
+
+    def _for(self, node: ast.For) -> Stmt:
+        if node.orelse:
+            raise refuse("for_else", self.range_of(node))
+        return For.create(self.range_of(node), self.expr(node.target), self.expr(node.iter), self.stmts(node.body))
+
+    def _with(self, node: ast.With) -> Stmt:
+        items: list[WithItem] = []
+        for item in node.items:
+            context = self.expr(item.context_expr)
+            target = self.maybe(item.optional_vars)
+            range = context.range if target is None else context.range.merge(target.range)
+            items.append(WithItem.create(range, context, target))
+        return With.create(self.range_of(node), items, self.stmts(node.body))
+
+    # ---------------------------------------------------------------------------------------------------------- definitions
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
+        """A function or a method. Decorators are Python's affair and leave no trace in the tree."""
+        if getattr(node, "type_params", None):
+            raise refuse("type_parameters", self.range_of(node))
+        range = self.range_of(node)
+        params = self._params(node.args, drop_variadic=signature_only)
+        body = [] if signature_only else self.stmts(node.body)
+        return Def.create(range, self._defined_name(node), params, self.maybe(node.returns), body)
+
+    def class_definition(self, node: ast.ClassDef, skip: Collection[str] = ()) -> ClassDef:
+        if getattr(node, "type_params", None):
+            raise refuse("type_parameters", self.range_of(node))
+        if node.keywords:
+            raise refuse("class_keywords", self.range_of(node.keywords[0]))
+        body: list[Stmt] = []
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                if statement.name not in skip:
+                    body.append(self.function(statement))
+            elif isinstance(statement, ast.AsyncFunctionDef) and statement.name in skip:
+                continue
+            elif isinstance(statement, ast.ClassDef):
+                raise refuse("class_in_class", self.range_of(statement))
+            else:
+                body.append(self.stmt(statement))
+        return ClassDef.create(self.range_of(node), self._defined_name(node), self.exprs(node.bases), body)
+
+    def _defined_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Ident:
+        """The name behind ``def`` or ``class``, of which ``ast`` does not tell the place."""
+        start = self.source.text.find(node.name, self.start_of(node) + 3)
+        if start < 0:  # a name that Python normalised
+            return Ident.create(self.range_of(node), node.name)
+        return Ident.create(SourceRange(self.source, start, start + len(node.name)), node.name)
+
+    def _params(self, arguments: ast.arguments, *, drop_variadic: bool) -> list[Param]:
+        if not drop_variadic:
+            if arguments.vararg is not None:
+                raise refuse("varargs", self.range_of(arguments.vararg))
+            if arguments.kwarg is not None:
+                raise refuse("kwargs", self.range_of(arguments.kwarg))
+        positional = [*arguments.posonlyargs, *arguments.args]
+        missing = len(positional) - len(arguments.defaults)
+        defaults: list[ast.expr | None] = [*[None] * missing, *arguments.defaults]
+        params = [self._param(arg, default, False) for arg, default in zip(positional, defaults, strict=True)]
+        params += [
+            self._param(arg, default, True)
+            for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        return params
+
+    def _param(self, arg: ast.arg, default: ast.expr | None, kwarg_only: bool) -> Param:
+        range = self.range_of(arg)
+        name = Ident.create(SourceRange(self.source, range.start, range.start + len(arg.arg)), arg.arg)
+        annotation: Expr | None = self.maybe(arg.annotation)
+        return Param.create(range, name, annotation, self.maybe(default), kwarg_only)

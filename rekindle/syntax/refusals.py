@@ -1,0 +1,61 @@
+"""What Python has and the language leaves out: one sentence and one way out for each, the same from both parsers."""
+
+from __future__ import annotations
+
+from rekindle.errors import SourceRange, UnsupportedError
+
+REFUSALS: dict[str, tuple[str, str | None]] = {
+    # expressions
+    "lambda": ("Lambda expressions are not supported.", "Write a named function outside of this one and call it."),
+    "await": ("'await' is not supported.", "Use fork and wait to run work at the same time."),
+    "yield": ("Generators ('yield') are not supported.", "Append to a list and return it."),
+    "walrus": ("Assignment expressions (':=') are not supported.", "Assign in a statement of its own."),
+    "bytes": ("Byte strings are not supported.", "Use a str, or a list of int."),
+    "template": ("Template strings are not supported.", "Use an f-string."),
+    "set_comprehension": ("Set comprehensions are not supported.", "Use a dict comprehension with None values."),
+    "dict_expansion": (
+        "Expanding a dict in a literal ('**') is not supported.",
+        "Make a copy and call update() on it.",
+    ),
+    "keyword_expansion": ("Keyword argument expansion ('**') is not supported.", "Name each keyword argument."),
+    "nested_format": ("Format specifications within format specifications are not supported.", "Format in two steps."),
+    "async_comprehension": ("Asynchronous comprehensions are not supported.", None),
+    # statements
+    "try": (
+        "try blocks are not supported.",
+        "Test for the condition beforehand; an exception that is raised ends the program.",
+    ),
+    "bare_raise": ("'raise' without an exception is not supported.", 'Say what is raised: raise RuntimeError("…").'),
+    "nested_def": (
+        "Functions within functions are not supported.",
+        "Move this function out, to the level of its module.",
+    ),
+    "nested_class": ("Classes within functions are not supported.", "Move this class out, to the level of its module."),
+    "class_in_class": ("Classes within classes are not supported.", "Move this class out, to the level of its module."),
+    "async_def": ("Asynchronous functions are not supported.", "Use fork and wait to run work at the same time."),
+    "async_for": ("Asynchronous for loops are not supported.", "Use fork and wait to run work at the same time."),
+    "async_with": ("Asynchronous with statements are not supported.", None),
+    "match": ("match statements are not supported.", "Use if and elif."),
+    "type_alias": ("type statements are not supported.", "Assign the type to a name outside of the function."),
+    "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
+    "nonlocal": ("'nonlocal' is not supported.", "Return the new value."),
+    "import": ("Imports within functions are not supported.", "Import at the top of the file."),
+    "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
+    "for_else": ("'else' behind a for loop is not supported.", "Set a flag before 'break' and test it after the loop."),
+    "while_else": (
+        "'else' behind a while loop is not supported.",
+        "Set a flag before 'break' and test it after the loop.",
+    ),
+    # definitions
+    "varargs": ("Functions with a variable number of arguments ('*args') are not supported.", "Take a list instead."),
+    "kwargs": ("Functions with arbitrary keyword arguments ('**kwargs') are not supported.", "Take a dict instead."),
+    "class_keywords": ("Keyword arguments of a class (such as a metaclass) are not supported.", None),
+    "type_parameters": ("Type parameters are not supported.", "Write one function for each type."),
+}
+"""Key -> (what is not supported, what to do instead)."""
+
+
+def refuse(what: str, range: SourceRange) -> UnsupportedError:
+    """The error to raise for the construct ``what``, a key of :data:`REFUSALS`."""
+    message, hint = REFUSALS[what]
+    return UnsupportedError(message, range, hint=hint)
