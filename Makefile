@@ -1,0 +1,65 @@
+# Every target sets up what it needs: a fresh clone needs `make demo` or `make test` and nothing before it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+# Processes that run tests side by side, and what `make test` runs. `make test TESTS=tests/ir JOBS=0`
+JOBS ?= auto
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden clean
+
+help: ## say what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@echo "PYTHON=... picks the interpreter of a new environment, TESTS=... the tests, JOBS=... how many processes run them."
+
+setup: $(STAMP) ## create .venv with the pinned versions (does nothing when it is up to date)
+
+# Two steps, because the package is built with the environment's own setuptools: no second copy is fetched to build it.
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: setup ## real models, step by step: source, tree, graph, instructions, and the answer beside eager's
+	$(BIN)/python examples/demo.py
+
+test: setup ## the tests
+	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+
+lint: lint-code lint-format lint-types lint-order ## ruff, mypy and the order of the house
+
+lint-code: setup
+	$(BIN)/ruff check .
+
+lint-format: setup
+	$(BIN)/ruff format --check .
+
+lint-types: setup
+	$(BIN)/mypy
+
+lint-order: setup
+	$(BIN)/lint-imports
+
+format: setup ## put the code into the form that lint asks for
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## compile time and interpreter time beside torch.jit
+	$(BIN)/python -m benchmarks
+
+sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit
+	$(BIN)/python -m benchmarks.sweep_ops
+
+sweep-modules: setup ## every entry of PyTorch's module database against eager
+	$(BIN)/python -m benchmarks.sweep_modules
+
+golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
+	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
+
+clean: ## remove what was made, the environment too
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Facts about a graph: aliasing, liveness, types and shapes."""

@@ -1,0 +1,1 @@
+"""Tree <-> Graph: emitter, environment, sugared values, resolver, SSA conversion and exits."""

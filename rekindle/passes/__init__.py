@@ -1,0 +1,1 @@
+"""Graph -> Graph, one file a pass; the matcher and rewrite engine."""

@@ -1,0 +1,1 @@
+"""What a user holds: CompilationUnit, Function, Method, ScriptModule, script classes."""

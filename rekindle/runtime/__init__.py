@@ -1,0 +1,1 @@
+"""Graph -> results: code, interpreter, plan, the pipelines as data, executor, profiling, futures."""

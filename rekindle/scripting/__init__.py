@@ -1,0 +1,1 @@
+"""Python objects -> program: recursive scripting."""
