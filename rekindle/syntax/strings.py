@@ -1,0 +1,247 @@
+"""String literals: where they end, what they say, and the fields of f-strings.
+
+Nothing here is executed or handed to Python: literals come from archives too.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+from rekindle.errors import ParseError, Source
+
+_OPENING = re.compile(r"""([rRbBuUfFtT]{0,2})(\"{3}|'{3}|"|')""")
+_BODIES = {
+    '"': re.compile(r'[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*'),
+    "'": re.compile(r"[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*"),
+    '"""': re.compile(r'[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*)*'),
+    "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*"),
+}
+_PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
+
+
+def _opening(source: Source, start: int) -> tuple[str, str, int]:
+    """The prefix (in lower case, sorted), the quotes, and where the text begins of the literal at ``start``."""
+    found = _OPENING.match(source.text, start)
+    assert found is not None
+    prefix = "".join(sorted(found.group(1).lower()))
+    if prefix not in _PREFIXES:
+        raise ParseError(f"A string has no prefix '{found.group(1)}'.", source.range(start, found.end()))
+    return prefix, found.group(2), found.end()
+
+
+def string_end(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> int:
+    """Where the literal ends that begins at ``start``. ``tokens`` finds the tokens within the fields of an f-string."""
+    prefix, quotes, begin = _opening(source, start)
+    if "f" in prefix or "t" in prefix:
+        return _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[1]
+    found = _BODIES[quotes].match(source.text, begin, end)
+    assert found is not None
+    if not source.text.startswith(quotes, found.end(), end):
+        raise _unterminated(source, start, found.end())
+    return found.end() + len(quotes)
+
+
+def _unterminated(source: Source, start: int, end: int) -> ParseError:
+    return ParseError("This string is never closed.", source.range(start, end))
+
+
+# ----------------------------------------------------------------------------------------------------- plain literals
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<newline>\r\n?|\n)|N\{(?P<name>[^}]*)\}|x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})"
+    r"|U(?P<U>[0-9a-fA-F]{8})|(?P<octal>[0-7]{1,3})|(?P<char>[\s\S]))"
+)
+_SIMPLE = {
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+
+
+def _resolve(source: Source, start: int, end: int) -> str:
+    """The text of ``[start, end)`` with its escapes resolved; one that means nothing stays as it is, as in Python."""
+
+    def replace(found: re.Match[str]) -> str:
+        kind = found.lastgroup
+        assert kind is not None
+        value = found.group(kind)
+        if kind == "newline":
+            return ""
+        if kind == "char":
+            if value in "xuUN":
+                raise ParseError(f"The escape '\\{value}' is cut short.", source.range(start, end))
+            return _SIMPLE.get(value, "\\" + value)
+        if kind == "name":
+            try:
+                return unicodedata.lookup(value)
+            except KeyError:
+                raise ParseError(f"No character is named {value!r}.", source.range(start, end)) from None
+        code = int(value, 8 if kind == "octal" else 16)
+        if code > 0x10FFFF:
+            raise ParseError(f"There is no character \\U{value}.", source.range(start, end))
+        return chr(code)
+
+    text = source.text[start:end]
+    return _ESCAPE.sub(replace, text) if "\\" in text else text
+
+
+def _text(source: Source, start: int, end: int, raw: bool) -> str:
+    """What ``[start, end)`` of a literal says. Line ends of the file count as newlines."""
+    text = source.text[start:end] if raw else _resolve(source, start, end)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source.text[start:end] else text
+
+
+@dataclass(slots=True)
+class Literal:
+    """A string literal taken apart: a plain one has one text and no fields, an f-string has texts and fields in turn."""
+
+    kind: str
+    """Empty, ``b``, ``f`` or ``t``."""
+    parts: list[str | Field] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Field:
+    """``{expression!conversion:spec}`` of an f-string. The expression stands in ``[start, end)`` of the source."""
+
+    start: int
+    end: int
+    conversion: str = ""
+    spec: list[str | Field] | None = None
+    spec_start: int = 0
+
+
+def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> Literal:
+    """The literal that stands in ``[start, end)``."""
+    prefix, quotes, begin = _opening(source, start)
+    kind = prefix.strip("ru")
+    if kind in ("f", "t"):
+        return Literal(kind, _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[0])
+    return Literal(kind, [_text(source, begin, end - len(quotes), "r" in prefix)])
+
+
+# ---------------------------------------------------------------------------------------------------------- f-strings
+
+
+class _Fields:
+    """Reads the text of one f-string. Its fields may hold any expression, strings with the same quotes too."""
+
+    __slots__ = ("_end", "_quotes", "_raw", "_source", "_start", "_stops", "_tokens")
+
+    def __init__(self, source: Source, tokens: re.Pattern[str], start: int, quotes: str, raw: bool, end: int) -> None:
+        self._source = source
+        self._tokens = tokens
+        self._start = start
+        self._quotes = quotes
+        self._raw = raw
+        self._end = end
+        escape = "" if raw else r"|\\N\{[^}]*\}"
+        line_end = "" if len(quotes) == 3 else r"|[\r\n]"
+        self._stops = re.compile(rf"\{{\{{?|\}}\}}?|{quotes}{line_end}{escape}|\\(?:\r\n|[^{{}}])")
+
+    def read(self, at: int, depth: int = 0) -> tuple[list[str | Field], int]:
+        """The parts from ``at`` up to the closing quotes (in a format specification: to its brace), and the offset behind."""
+        text = self._source.text
+        parts: list[str | Field] = []
+        begin = at
+        while True:
+            found = self._stops.search(text, at, self._end)
+            if found is None:
+                raise _unterminated(self._source, self._start, self._end)
+            stop = found.group()
+            if stop[0] == "\\":
+                at = found.end()
+            elif stop[0] in "\r\n":
+                raise _unterminated(self._source, self._start, found.start())
+            elif stop == self._quotes:
+                if depth:
+                    raise ParseError(
+                        "Expected '}' within the f-string.", self._source.range(found.start(), found.end())
+                    )
+                self._add(parts, begin, found.start())
+                return parts, found.end()
+            elif stop == "{{" or (stop == "}}" and not depth):
+                self._add(parts, begin, found.start() + 1)
+                begin = at = found.end()
+            elif stop[0] == "}":
+                if not depth:
+                    raise ParseError(
+                        "A single '}' stands in an f-string.",
+                        self._source.range(found.start(), found.end()),
+                        hint="Write '}}' for the character itself.",
+                    )
+                self._add(parts, begin, found.start())
+                return parts, found.start() + 1
+            else:
+                self._add(parts, begin, found.start())
+                begin = at = self._field(parts, found.end(), depth)
+
+    def _add(self, parts: list[str | Field], begin: int, end: int) -> None:
+        if end > begin:
+            _append(parts, _text(self._source, begin, end, self._raw))
+
+    def _field(self, parts: list[str | Field], start: int, depth: int) -> int:
+        """Read the field whose expression begins at ``start``; the offset behind its brace."""
+        text = self._source.text
+        end, stop = self._expression_end(start)
+        at = end
+        result = Field(start, end)
+        if stop == "=":
+            at = end + 1
+            while text[at : at + 1].isspace():
+                at += 1
+            _append(parts, text[start:at])  # what ``{x = }`` says stands in the result as it is written
+        if text.startswith("!", at):
+            result.conversion = text[at + 1 : at + 2]
+            if result.conversion not in ("r", "s", "a"):
+                raise ParseError("A conversion in an f-string is one of !r, !s and !a.", self._source.range(at, at + 2))
+            at += 2
+        elif stop == "=" and not text.startswith(":", at):
+            result.conversion = "r"
+        parts.append(result)
+        if text.startswith(":", at):
+            result.spec_start = at + 1
+            result.spec, at = self.read(at + 1, depth + 1)
+            return at
+        if not text.startswith("}", at):
+            raise ParseError("Expected '}' within the f-string.", self._source.range(at, at + 1))
+        return at + 1
+
+    def _expression_end(self, at: int) -> tuple[int, str]:
+        """Where the expression of a field ends, and what stands there: ``}``, ``!``, ``:`` or ``=``."""
+        source = self._source
+        depth = 0
+        while True:
+            found = self._tokens.match(source.text, at, self._end)
+            kind = None if found is None else found.lastgroup
+            if found is None or kind is None or kind == "EOF":
+                raise _unterminated(source, self._start, self._end)
+            begin = found.start(kind)
+            at = found.end()
+            if kind == "STRING":
+                at = string_end(source, begin, self._end, self._tokens)
+            elif kind == "OP":
+                op = found.group(kind)
+                if depth == 0 and op in ("}", "!", ":", ":=", "="):
+                    return begin, op[0]
+                if op in "([{":
+                    depth += 1
+                elif op in ")]}":
+                    depth -= 1
+
+
+def _append(parts: list[str | Field], text: str) -> None:
+    """Add ``text`` to the last part where that is text too."""
+    if parts and isinstance(parts[-1], str):
+        parts[-1] += text
+    else:
+        parts.append(text)
