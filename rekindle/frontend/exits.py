@@ -1,0 +1,399 @@
+"""The exit transform: ``prim::LoopContinuation`` and ``prim::ReturnStmt`` become outputs of blocks.
+
+A loop continuation ends the innermost loop's body, a return the graph or the closure. A block that has certainly exited
+drops the nodes behind; where it may have exited, a bool tells, and the rest of the block runs only if it has not:
+
+.. code-block:: text
+
+    prim::If(%c)                                  %y : int = prim::If(%c)
+      block0():                                     block0():
+        = prim::ReturnStmt(%a)                        -> (%a)
+        -> ()                            becomes    block1():
+      block1():                                       %b : int = aten::neg(%a)
+        -> ()                                         -> (%b)
+    %b : int = aten::neg(%a)                      return (%y)
+    = prim::ReturnStmt(%b)
+
+Values that no one will read, because control has left, are ``prim::Uninitialized``; they stand at the top of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import auto, Enum
+
+from rekindle.errors import InternalError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import BOOL, Type
+
+
+def transform_exits(graph: Graph) -> None:
+    """Erase every loop continuation and every return of ``graph``."""
+    wrap_with_bodies(graph.block)
+    for kind in ("prim::LoopContinuation", "prim::ReturnStmt"):
+        _ExitTransform(graph, kind).run()
+    merge_consecutive_ifs(graph.block)
+    unwrap_with_bodies(graph.block)
+
+
+class _Status(Enum):
+    """Whether control leaves a node or a block early."""
+
+    WILL = auto()
+    MIGHT = auto()
+    WONT = auto()
+    THROWS = auto()
+
+
+@dataclass(slots=True)
+class _Exit:
+    """How control leaves: ``flag`` is true at run time if it did, and then ``values`` go to the target block."""
+
+    status: _Status
+    flag: Value
+    values: list[Value]
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether no values go to the target from here."""
+        return self.status in (_Status.WONT, _Status.THROWS)
+
+
+class _ExitTransform:
+    """Erases the exits of one kind."""
+
+    def __init__(self, graph: Graph, kind: str) -> None:
+        self.graph = graph
+        self.kind = kind
+        self.target: Block | None = None
+        self._uninitialized: dict[Type, Value] = {}
+        with graph.inserting_before(graph.return_node.next):
+            self.true = graph.insert_constant(True)
+            self.false = graph.insert_constant(False)
+        self.thrown = self._uninitialized_value(BOOL)
+
+    def run(self) -> None:
+        self.transform_block(self.graph.block)
+        for value in (self.true, self.false, self.thrown):
+            if not value.has_uses:
+                value.node.destroy()
+
+    # ----------------------------------------------------------------------------------------------------------- blocks
+
+    def transform_block(self, block: Block) -> _Exit:
+        outer_target = self.target
+        if self._is_target(block):
+            self.target = block
+        exit = self._transform_nodes(block)
+        if self.target is block:
+            exit = self._deliver(block, exit)
+        self.target = outer_target
+        return exit
+
+    def _is_target(self, block: Block) -> bool:
+        owner = block.owning_node
+        if self.kind == "prim::LoopContinuation":
+            return owner is not None and owner.kind == "prim::Loop"
+        return owner is None or owner.kind == "prim::Closure"
+
+    def _transform_nodes(self, block: Block) -> _Exit:
+        node = block.return_node.next
+        while node is not block.return_node:
+            following = node.next
+            exit = self._transform_node(node)
+            if exit.status in (_Status.WILL, _Status.THROWS):
+                self._delete_from(block, following)
+                return exit
+            if exit.status is _Status.MIGHT:
+                return exit if following is block.return_node else self._guard_rest(block, exit, following)
+            node = following
+        return self._wont()
+
+    def _transform_node(self, node: Node) -> _Exit:
+        if node.kind == self.kind:
+            exit = _Exit(_Status.WILL, self.true, list(node.inputs))
+            node.destroy()
+            return exit
+        match node.kind:
+            case "prim::RaiseException":
+                return _Exit(_Status.THROWS, self.thrown, [])
+            case "prim::If":
+                return self._transform_if(node)
+            case "prim::Loop":
+                return self._transform_loop(node)
+            case "prim::With":
+                return self.transform_block(node.blocks[0])
+            case "prim::Closure":
+                self.transform_block(node.blocks[0])
+        return self._wont()
+
+    def _deliver(self, block: Block, exit: _Exit) -> _Exit:
+        """Hand the exit's values to its target, where exits end; exceptions go on."""
+        if exit.status is _Status.WILL:
+            _set_outputs(block, exit.values)
+        elif exit.status is _Status.MIGHT:
+            if len(exit.values) != len(block.outputs):
+                raise InternalError("control reaches the end of a function that returns a value")
+            choice = self._new_if(exit.flag).insert_before(block.return_node)
+            _add_if_outputs(choice, exit.values, block.outputs)
+            _set_outputs(block, choice.outputs)
+        return exit if exit.status is _Status.THROWS else self._wont()
+
+    def _delete_from(self, block: Block, first: Node) -> None:
+        """Delete ``first`` and what stands behind it, which never runs."""
+        node = block.return_node.prev
+        end = first.prev
+        while node is not end:
+            if node.kind != "prim::Return":
+                for output in node.outputs:
+                    if output.has_uses:
+                        output.replace_all_uses_with(self._uninitialized_value(output.type))
+                preceding = node.prev
+                node.destroy()
+                node = preceding
+            else:
+                break
+
+    def _guard_rest(self, block: Block, exit: _Exit, first: Node) -> _Exit:
+        """Run ``first`` and what stands behind it only if control has not left."""
+        guard = self._new_if(exit.flag).insert_before(first)
+        left, stayed = guard.blocks
+        node = first
+        while node is not block.return_node:
+            following = node.next
+            node.move_before(stayed.return_node)
+            node = following
+        placeholders = self._like(block.outputs)
+        _add_if_outputs(guard, placeholders, block.outputs)
+        _set_outputs(block, guard.outputs)
+        left.append(self.graph.create(self.kind, exit.values, outputs=0))
+        return self._transform_if(guard)
+
+    # ------------------------------------------------------------------------------------------------------------ nodes
+
+    def _transform_if(self, node: Node) -> _Exit:
+        then_exit, else_exit = (self.transform_block(block) for block in node.blocks)
+        status = _joined_status(then_exit.status, else_exit.status)
+        if status is _Status.THROWS:
+            return _Exit(status, self.thrown, [])
+        if status is _Status.WONT:
+            return self._wont()
+        if then_exit.leaves_nothing:
+            then_exit.values = self._like(else_exit.values)
+        elif else_exit.leaves_nothing:
+            else_exit.values = self._like(then_exit.values)
+        flag = self.true
+        if status is _Status.MIGHT:
+            (flag,) = _add_if_outputs(node, [then_exit.flag], [else_exit.flag])
+        return _Exit(status, flag, _add_if_outputs(node, then_exit.values, else_exit.values))
+
+    def _transform_loop(self, node: Node) -> _Exit:
+        (body,) = node.blocks
+        exit = self.transform_block(body)
+        if exit.leaves_nothing:
+            # The body may not run at all, so that a loop never surely throws.
+            return self._wont()
+        # Leaving the function leaves the loop: it goes on only if control has not left.
+        choice = self.graph.create("prim::If", [exit.flag], outputs=0)
+        choice.add_block(), choice.add_block()
+        body.append(choice)
+        (condition,) = _add_if_outputs(choice, [self.false], [body.outputs[0]])
+        body.replace_output(0, condition)
+        carried = [(self.false, exit.flag)]
+        carried += [(self._uninitialized_value(value.type), value) for value in exit.values]
+        outputs = []
+        for initial, value in carried:
+            node.add_input(initial)
+            body.add_input(type=value.type)
+            body.add_output(value)
+            outputs.append(node.add_output(value.type))
+        return _Exit(_Status.MIGHT, outputs[0], outputs[1:])
+
+    # ----------------------------------------------------------------------------------------------------------- values
+
+    def _wont(self) -> _Exit:
+        return _Exit(_Status.WONT, self.false, [])
+
+    def _new_if(self, condition: Value) -> Node:
+        node = self.graph.create("prim::If", [condition], outputs=0)
+        node.add_block()
+        node.add_block()
+        return node
+
+    def _like(self, values: Iterable[Value]) -> list[Value]:
+        return [self._uninitialized_value(value.type) for value in values]
+
+    def _uninitialized_value(self, type: Type) -> Value:
+        found = self._uninitialized.get(type)
+        if found is None:
+            node = self.graph.block.prepend(self.graph.create("prim::Uninitialized", types=[type]))
+            found = self._uninitialized[type] = node.output
+        return found
+
+
+def _joined_status(then: _Status, otherwise: _Status) -> _Status:
+    """The status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
+    if then is _Status.THROWS:
+        return otherwise
+    if otherwise is _Status.THROWS or then is otherwise:
+        return then
+    return _Status.MIGHT
+
+
+def _add_if_outputs(node: Node, then: Sequence[Value], otherwise: Sequence[Value]) -> list[Value]:
+    """Let an ``if`` return ``then`` from its first block, ``otherwise`` from its second."""
+    outputs = []
+    for then_value, else_value in zip(list(then), list(otherwise), strict=True):
+        node.blocks[0].add_output(then_value)
+        node.blocks[1].add_output(else_value)
+        outputs.append(node.add_output(_wider(then_value.type, else_value.type)))
+    return outputs
+
+
+def _wider(a: Type, b: Type) -> Type:
+    return b if a.is_subtype_of(b) else a
+
+
+def _set_outputs(block: Block, values: Sequence[Value]) -> None:
+    new = list(values)
+    block.return_node.remove_all_inputs()
+    for value in new:
+        block.add_output(value)
+
+
+# ------------------------------------------------------------------------------------------------------ consecutive ifs
+
+
+def merge_consecutive_ifs(block: Block) -> bool:
+    """Move an ``if`` into the one before it, where that one's branch decides it; returns whether anything changed.
+
+    .. code-block:: text
+
+        %left : bool = prim::If(%c)
+          block0():
+            -> (%true)
+          block1():                           %y : int = prim::If(%c)
+            -> (%false)                         block0():
+        %y : int = prim::If(%left)                -> (%a)
+          block0():                   becomes   block1():
+            -> (%a)                               %b : int = aten::neg(%a)
+          block1():                               -> (%b)
+            %b : int = aten::neg(%a)
+            -> (%b)
+    """
+    changed = False
+    node = block.return_node.next
+    while node is not block.return_node:
+        for inner in node.blocks:
+            changed |= merge_consecutive_ifs(inner)
+        while _merge_next_if(node):
+            changed = True
+        node = node.next
+    return changed
+
+
+def _merge_next_if(first: Node) -> bool:
+    second = first.next
+    if first.kind != "prim::If" or second.kind != "prim::If" or second.input.node is not first:
+        return False
+    decisions = [_constant_bool(block.outputs[second.input.offset]) for block in first.blocks]
+    if None in decisions or decisions[0] == decisions[1]:
+        # Where both are the same, constant propagation will do; merging would double the code.
+        return False
+    for block, decision in zip(first.blocks, decisions, strict=True):
+        _move_branch(first, block, second.blocks[0 if decision else 1])
+    for output in second.outputs:
+        new = first.add_output(output.type)
+        output.replace_all_uses_with(new)
+        new.copy_metadata(output)
+    second.destroy()
+    return True
+
+
+def _move_branch(first: Node, block: Block, branch: Block) -> None:
+    """Move ``branch`` to the end of ``block``, one of ``first``'s, where the outputs of ``first`` are not yet known."""
+    known = list(block.outputs)
+    results = list(branch.outputs)
+    branch.return_node.remove_all_inputs()
+    moved = list(branch.nodes)
+    for node in moved:
+        node.move_before(block.return_node)
+    for output, value in zip(first.outputs, known, strict=False):
+        for use in output.uses:
+            if _stands_in(use.user, block):
+                use.user.replace_input(use.offset, value)
+    own = dict(zip(first.outputs, known, strict=False))
+    for result in results:
+        block.add_output(own.get(result, result))
+
+
+def _stands_in(node: Node, block: Block) -> bool:
+    around = node.owning_block
+    while around is not None:
+        if around is block:
+            return True
+        around = around.parent
+    return False
+
+
+def _constant_bool(value: Value) -> bool | None:
+    if value.node.kind == "prim::Constant" and value.type == BOOL:
+        return bool(value.node["value"])
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------ with statements
+
+
+def wrap_with_bodies(block: Block) -> None:
+    """Move what stands between ``prim::Enter`` and ``prim::Exit`` into a ``prim::With``.
+
+    So an exit within runs the ``prim::Exit`` all the same.
+
+    .. code-block:: text
+
+        %m : T = prim::Enter(%c)                     %m : T = prim::Enter(%c)
+        %y : T = aten::neg(%m)             becomes   = prim::With()
+        %e : T = prim::Exit(%c)                        block0():
+                                                         %y : T = aten::neg(%m)
+                                                         -> ()
+                                                       block1():
+                                                         %e : T = prim::Exit(%c)
+                                                         -> ()
+    """
+    entered: list[Node] = []
+    node = block.return_node.next
+    while node is not block.return_node:
+        following = node.next
+        for inner in node.blocks:
+            wrap_with_bodies(inner)
+        if node.kind == "prim::Enter":
+            entered.append(node)
+        elif node.kind == "prim::Exit":
+            if not entered:
+                raise InternalError("prim::Exit stands without prim::Enter")
+            _wrap(entered.pop(), node)
+        node = following
+    if entered:
+        raise InternalError("prim::Enter stands without prim::Exit")
+
+
+def _wrap(enter: Node, exit: Node) -> None:
+    wrapper = enter.graph.create("prim::With", outputs=0, range=exit.range).insert_after(exit)
+    body, end = wrapper.add_block(), wrapper.add_block()
+    while enter.next is not exit:
+        enter.next.move_before(body.return_node)
+    exit.move_before(end.return_node)
+
+
+def unwrap_with_bodies(block: Block) -> None:
+    """Undo :func:`wrap_with_bodies`."""
+    for node in block.nodes:
+        for inner in node.blocks:
+            unwrap_with_bodies(inner)
+        if node.kind == "prim::With":
+            for inner in node.blocks:
+                for moved in list(inner.nodes):
+                    moved.move_before(node)
+            node.destroy()

@@ -1,0 +1,310 @@
+"""Conversion to SSA: loads and stores of variables become values, loops get their conditions, jumps disappear.
+
+The emitter writes variables with ``prim::Store[name="x"](%v)`` and reads them with ``prim::Load[name="x"]()``. Then:
+
+1. :func:`add_control_flow_loads_and_stores`: what an ``if`` or a loop assigns becomes outputs of its node;
+2. :func:`add_loop_continuations`: ``break`` and ``continue`` become ``prim::LoopContinuation(%condition, carried…)``;
+3. :func:`inline_loop_conditions`: the condition of a loop runs before it and at the end of its body;
+4. :func:`erase_loads_and_stores`: a load becomes the value in scope;
+5. :func:`rekindle.frontend.exits.transform_exits`: loop continuations and returns become outputs of blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rekindle.errors import InternalError
+from rekindle.frontend.exits import transform_exits
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import Type, unify
+
+_JUMPS = frozenset(
+    {"prim::ReturnStmt", "prim::BreakStmt", "prim::ContinueStmt", "prim::LoopContinuation", "prim::RaiseException"}
+)
+
+
+def convert_to_ssa(graph: Graph) -> None:
+    """Bring a graph that the emitter has just made into SSA form, in place."""
+    add_control_flow_loads_and_stores(graph)
+    add_loop_continuations(graph)
+    inline_loop_conditions(graph)
+    erase_loads_and_stores(graph)
+    transform_exits(graph)
+
+
+# ------------------------------------------------------------------------------------------------- 1. loads and stores
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The types of the variables assigned in a block, within those of the blocks around it."""
+
+    parent: _Scope | None = None
+    types: dict[str, Type] = field(default_factory=dict)
+
+    def find(self, name: str) -> Type | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            type = scope.types.get(name)
+            if type is not None:
+                return type
+            scope = scope.parent
+        return None
+
+
+def add_control_flow_loads_and_stores(graph: Graph) -> None:
+    """Let every ``prim::If`` and ``prim::Loop`` take and return the variables that it changes.
+
+    .. code-block:: text
+
+        prim::If(%c)                                    %y : int = prim::If(%c)
+          block0():                                       block0():
+            = prim::Store[name="y"](%1)                     = prim::Store[name="y"](%1)
+            -> ()                                           %3 : int = prim::Load[name="y"]()
+          block1():                             becomes     -> (%3)
+            = prim::Store[name="y"](%2)                   block1():
+            -> ()                                           = prim::Store[name="y"](%2)
+                                                            %4 : int = prim::Load[name="y"]()
+                                                            -> (%4)
+                                                        = prim::Store[name="y"](%y)
+    """
+    _visit_block(graph.block, None)
+
+
+def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
+    scope = _Scope(parent)
+    for node in block.nodes:
+        match node.kind:
+            case "prim::If":
+                _visit_if(node, scope)
+            case "prim::Loop":
+                _visit_loop(node, scope)
+            case "prim::Store":
+                scope.types[node.get_string("name")] = node.input.type
+            case _:
+                for inner in node.blocks:
+                    _visit_block(inner, scope)
+    return scope
+
+
+def _visit_if(node: Node, scope: _Scope) -> None:
+    branches = [_Branch(block, _visit_block(block, scope), always_exits(block)) for block in node.blocks]
+    # By name, as TorchScript does: a graph is to look the same each time.
+    for name in sorted({name for branch in branches for name in branch.scope.types}):
+        type = _joined_type(name, branches, scope)
+        if type is None:
+            continue
+        for branch in branches:
+            branch.block.add_output(branch.block.append(branch.result(node, name, type)).output)
+        _add_stored_output(node, name, type)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A branch of an ``if``: what it assigns, and whether it leaves on every path."""
+
+    block: Block
+    scope: _Scope
+    exits: bool
+
+    def result(self, node: Node, name: str, type: Type) -> Node:
+        """The node that gives the variable at the end of the branch; nobody gets there if it exits."""
+        if self.exits:
+            return node.graph.create("prim::Uninitialized", types=[type])
+        return _load(node, name, self.scope.find(name) or type)
+
+
+def _joined_type(name: str, branches: list[_Branch], outer: _Scope) -> Type | None:
+    """The type that a variable has behind an ``if``; None where it is not defined there."""
+    staying = [branch.scope.find(name) for branch in branches if not branch.exits]
+    if not staying:
+        # No one gets there, but a loop around must know that a variable of its own was assigned before the jump.
+        return outer.find(name)
+    first, last = staying[0], staying[-1]
+    if first is None or last is None:
+        return None
+    return unify(first, last, default_to_union=True)
+
+
+def _visit_loop(node: Node, scope: _Scope) -> None:
+    body, condition = node.blocks
+    assigned = _visit_block(body, scope)
+    _visit_block(condition, scope)
+    for name in sorted(assigned.types):
+        type = scope.find(name)
+        if type is None:
+            # The loop may not run at all, so that the variable is not there behind it.
+            continue
+        node.add_input(_load(node, name, type).insert_before(node).output)
+        carried = body.add_input(name if is_meaningful_name(name) else "", type)
+        body.prepend(_store(node, name, carried))
+        body.add_output(body.append(_load(node, name, assigned.types[name])).output)
+        _add_stored_output(node, name, type)
+
+
+def always_exits(block: Block) -> bool:
+    """Whether control never reaches the end of ``block``: it returns, jumps or raises on every path."""
+    for node in block.nodes:
+        if node.kind in _JUMPS:
+            return True
+        if node.kind == "prim::If" and all(always_exits(inner) for inner in node.blocks):
+            return True
+    return False
+
+
+def is_meaningful_name(name: str) -> bool:
+    """Whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and ``_1``."""
+    if not name or name.startswith("$"):
+        return False
+    return not (name.startswith("_") and (len(name) == 1 or name[1:].isdigit()))
+
+
+def _load(near: Node, name: str, type: Type) -> Node:
+    return near.graph.create("prim::Load", types=[type], attributes={"name": name}, range=near.range)
+
+
+def _store(near: Node, name: str, value: Value) -> Node:
+    return near.graph.create("prim::Store", [value], outputs=0, attributes={"name": name}, range=near.range)
+
+
+def _add_stored_output(node: Node, name: str, type: Type) -> None:
+    output = node.add_output(type)
+    if is_meaningful_name(name):
+        output.set_name(name)
+    _store(node, name, output).insert_after(node)
+
+
+# ----------------------------------------------------------------------------------------------------- 2. continuations
+
+
+def add_loop_continuations(graph: Graph) -> None:
+    """Replace ``break`` and ``continue`` by ``prim::LoopContinuation``: whether to go on, and the carried variables.
+
+    .. code-block:: text
+
+        = prim::BreakStmt()         becomes    %1 : bool = prim::Constant[value=0]()
+                                               %2 : int = prim::Load[name="y"]()
+                                               = prim::LoopContinuation(%1, %2)
+
+    For ``prim::ContinueStmt`` the first value is the condition of the loop, computed on the spot.
+    """
+    _continue_block(graph.block, None)
+
+
+def _continue_block(block: Block, loop: Node | None) -> None:
+    for node in block.nodes:
+        match node.kind:
+            case "prim::Loop":
+                body, condition = node.blocks
+                _continue_block(body, node)
+                _continue_block(condition, None)
+            case "prim::Closure":
+                for inner in node.blocks:
+                    _continue_block(inner, None)
+            case "prim::BreakStmt" | "prim::ContinueStmt":
+                if loop is None:
+                    raise InternalError(f"{node.kind} stands in no loop")
+                _replace_jump(node, loop)
+            case _:
+                for inner in node.blocks:
+                    _continue_block(inner, loop)
+
+
+def _replace_jump(jump: Node, loop: Node) -> None:
+    graph = jump.graph
+    if jump.kind == "prim::BreakStmt":
+        condition = graph.create_constant(False, range=jump.range).insert_before(jump).output
+    else:
+        condition = _clone_before(loop.blocks[1], jump)
+    continuation = graph.create("prim::LoopContinuation", [condition], outputs=0, range=jump.range)
+    for carried in loop.blocks[0].outputs:
+        # At the end of the body stands a load for each variable that is carried from one iteration to the next.
+        load = graph.create_clone(carried.node, _no_inputs).insert_before(jump)
+        continuation.add_input(load.output)
+    continuation.insert_before(jump)
+    jump.destroy()
+
+
+def _no_inputs(value: Value) -> Value:
+    raise InternalError("a load has an input")
+
+
+def _clone_before(block: Block, place: Node) -> Value:
+    """Insert a copy of the nodes of ``block`` before ``place``; returns the copy of its only output."""
+    copies: dict[Value, Value] = {}
+
+    def mapped(value: Value) -> Value:
+        return copies.get(value, value)
+
+    for node in block.nodes:
+        copy = place.graph.create_clone(node, mapped).insert_before(place)
+        copies.update(zip(node.outputs, copy.outputs, strict=True))
+    (result,) = block.outputs
+    return mapped(result)
+
+
+# ------------------------------------------------------------------------------------------------- 3. loop conditions
+
+
+def inline_loop_conditions(graph: Graph) -> None:
+    """Move the condition block of every loop to where it runs: before the loop, and at the end of its body.
+
+    .. code-block:: text
+
+        %y : int = prim::Loop(%max, %y.1)           %c.1 : bool = aten::lt(…)
+          block0(%i : int, %y.2 : int):             %y : int = prim::Loop(%max, %c.1, %y.1)
+            …                                         block0(%i : int, %y.2 : int):
+            -> (%y.3)                       becomes     …
+          block1():                                     %c.2 : bool = aten::lt(…)
+            %c : bool = aten::lt(…)                     -> (%c.2, %y.3)
+            -> (%c)
+    """
+    _inline_conditions(graph.block)
+
+
+def _inline_conditions(block: Block) -> None:
+    for node in block.nodes:
+        for inner in node.blocks:
+            _inline_conditions(inner)
+        if node.kind == "prim::Loop":
+            body, condition = node.blocks
+            node.insert_input(1, _clone_before(condition, node))
+            body.insert_output(0, _clone_before(condition, body.return_node))
+            node.erase_block(1)
+
+
+# ----------------------------------------------------------------------------------------------- 4. no loads, no stores
+
+
+def erase_loads_and_stores(graph: Graph) -> None:
+    """Replace every load by the value that was stored last in its scope.
+
+    .. code-block:: text
+
+        = prim::Store[name="x"](%1)
+        %2 : int = prim::Load[name="x"]()    becomes
+        %3 : int = aten::neg(%2)                       %3 : int = aten::neg(%1)
+
+    Raises:
+        InternalError: a variable is read where nothing has been stored to it.
+    """
+    _erase_in_block(graph.block, [])
+
+
+def _erase_in_block(block: Block, outer: list[dict[str, Value]]) -> None:
+    values: dict[str, Value] = {}
+    scopes = [*outer, values]
+    for node in block.nodes:
+        if node.kind == "prim::Store":
+            values[node.get_string("name")] = node.input
+            node.destroy()
+        elif node.kind == "prim::Load":
+            name = node.get_string("name")
+            found = next((scope[name] for scope in reversed(scopes) if name in scope), None)
+            if found is None:
+                raise InternalError(f"the variable '{name}' is read before anything is stored to it")
+            node.output.replace_all_uses_with(found)
+            node.destroy()
+        else:
+            for inner in node.blocks:
+                _erase_in_block(inner, scopes)
