@@ -1,0 +1,101 @@
+"""What every test starts from: the same seeds, one thread, and the golden files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import numpy
+import pytest
+import torch
+
+from tests.support.golden import REGENERATE, GoldenTexts
+from tests.support.independence import forbidden_torchscript
+
+SEED = 20260
+
+# "fixed" derives the examples of a test from the test itself, so that a run repeats the one before.
+# `--hypothesis-profile=explore` looks elsewhere each time, and `--hypothesis-seed=N` beside it where you choose.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("fixed")
+
+GOLDEN_TEXTS = pytest.StashKey[GoldenTexts]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("rekindle")
+    group.addoption(
+        REGENERATE,
+        action="store_true",
+        help="write the golden texts anew; runs just the tests that use them",
+    )
+    group.addoption(
+        "--independence",
+        action="store_true",
+        help="run every test with traps that spring when the package calls PyTorch's own TorchScript",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    regenerate = config.getoption(REGENERATE)
+    if regenerate and config.getoption("numprocesses", None):
+        raise pytest.UsageError(f"{REGENERATE} writes files, so it wants one process: leave -n out")
+    config.stash[GOLDEN_TEXTS] = GoldenTexts(Path(__file__).parent / "golden", regenerate)
+    # One thread: sums are added up in the same order on every machine, and workers do not fight for the cores.
+    torch.set_num_threads(1)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    profile = hypothesis.settings.get_current_profile_name()
+    seed = config.getoption("--hypothesis-seed", None)
+    if profile == "fixed":
+        told = "each test's own (derandomized)"
+    else:
+        told = str(seed) if seed is not None else "random; printed with a failure"
+    return f"seeds: random, numpy, torch {SEED} before each test; hypothesis {told}, profile {profile!r}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption(REGENERATE):
+        return
+    others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
+    items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=others)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    texts = config.stash[GOLDEN_TEXTS]
+    if not texts.regenerate:
+        return
+    terminalreporter.section("golden texts")
+    for name in texts.written:
+        terminalreporter.line(f"written: {name}.txt")
+    terminalreporter.line(f"{len(texts.asked_for)} asked for, {len(texts.written)} written")
+    if config.args == config.getini("testpaths"):
+        for name in texts.not_asked_for():
+            terminalreporter.line(f"no test asked for: {name}.txt")
+
+
+@pytest.fixture(autouse=True)
+def _seeds() -> None:
+    random.seed(SEED)
+    numpy.random.seed(SEED)
+    torch.manual_seed(SEED)
+
+
+@pytest.fixture(autouse=True)
+def _independence(request: pytest.FixtureRequest) -> Iterator[None]:
+    if not request.config.getoption("--independence"):
+        yield
+        return
+    with forbidden_torchscript():
+        yield
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config) -> GoldenTexts:
+    """Compares a text with ``tests/golden/<name>.txt``: ``golden("passes/inline", str(graph))``."""
+    return pytestconfig.stash[GOLDEN_TEXTS]

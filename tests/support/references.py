@@ -1,0 +1,79 @@
+"""Which names of PyTorch's TorchScript a file of source refers to, found by reading its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.support.torchscript_names import is_forbidden
+
+
+def forbidden_references(source: str) -> list[tuple[int, str]]:
+    """The forbidden names that ``source`` uses as code, each with its line. Strings and comments are not code.
+
+    Follows imports and their aliases (``from torch import _C as c``), plain assignments of a dotted name to a name,
+    ``getattr`` with a literal name, and ``import_module`` with a literal path. A name means the same in the whole file;
+    where it is bound twice, either meaning counts.
+    """
+    tree = ast.parse(source)
+    meanings = _meanings(tree)
+    found = {(node.lineno, name) for node in ast.walk(tree) for name in _names_of(node, meanings) if is_forbidden(name)}
+    # torch.jit.script is told once, not once more as torch.jit.
+    return sorted(
+        (line, name)
+        for line, name in found
+        if not any(other_line == line and other.startswith(f"{name}.") for other_line, other in found)
+    )
+
+
+def _meanings(tree: ast.Module) -> dict[str, set[str]]:
+    """What each name of the file may stand for, as dotted names that begin with a module."""
+    meanings: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                meanings.setdefault(alias.asname or root, set()).add(alias.name if alias.asname else root)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            for alias in node.names:
+                meanings.setdefault(alias.asname or alias.name, set()).add(f"{node.module}.{alias.name}")
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)]
+    grown = True
+    while grown:
+        grown = False
+        for node in assignments:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and node.value is not None:
+                    known = meanings.setdefault(target.id, set())
+                    # A chain that leads back to its own name would grow for ever.
+                    new = {name for name in _dotted(node.value, meanings) if name.count(".") < 8} - known
+                    known |= new
+                    grown = grown or bool(new)
+    return meanings
+
+
+def _names_of(node: ast.AST, meanings: dict[str, set[str]]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.expr):
+        yield from _dotted(node, meanings)
+
+
+def _dotted(node: ast.expr, meanings: dict[str, set[str]]) -> set[str]:
+    """The dotted names that an expression may stand for: none unless it is a chain that begins with a known name."""
+    match node:
+        case ast.Name(id=name):
+            return meanings.get(name, set())
+        case ast.Attribute(value=value, attr=attribute):
+            return {f"{base}.{attribute}" for base in _dotted(value, meanings)}
+        case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str(attribute)), *_]):
+            return {f"{base}.{attribute}" for base in _dotted(value, meanings)}
+        case ast.Call(
+            func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+            args=[ast.Constant(value=str(path)), *_],
+        ):
+            return {path}
+    return set()
