@@ -15,6 +15,8 @@ from tests.support import torchscript_names
 from tests.support.independence import PACKAGE, forbidden_torchscript
 from tests.support.references import forbidden_references
 
+pytestmark = pytest.mark.sets_traps
+
 FILES = sorted(Path(PACKAGE).rglob("*.py"))
 
 

@@ -17,7 +17,8 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
     """
     tree = ast.parse(source)
     meanings = _meanings(tree)
-    found = {(node.lineno, name) for node in ast.walk(tree) for name in _names_of(node, meanings) if is_forbidden(name)}
+    code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
+    found = {(node.lineno, name) for node in code for name in _names_of(node, meanings) if is_forbidden(name)}
     # torch.jit.script is told once, not once more as torch.jit.
     return sorted(
         (line, name)
@@ -53,7 +54,7 @@ def _meanings(tree: ast.Module) -> dict[str, set[str]]:
     return meanings
 
 
-def _names_of(node: ast.AST, meanings: dict[str, set[str]]) -> Iterator[str]:
+def _names_of(node: ast.expr | ast.stmt, meanings: dict[str, set[str]]) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
