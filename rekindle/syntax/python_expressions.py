@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rekindle.errors import Source, SourceRange
+from rekindle.syntax.expression_parser import ExpressionParser
+from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.views import (
     Apply,
@@ -309,30 +311,7 @@ class ExpressionBuilder:
         generators = self._generators(node.generators)
         return DictComp.create(self.range_of(node), self.expr(node.key), self.expr(node.value), generators)
 
-    # ---------------------------------------------------------------------------------------------------------- f-strings
-
     def _f_string(self, node: ast.JoinedStr) -> Expr:
-        """``f"a {b!r:>4} c"`` as ``"a {!r:>4} c".format(b)``."""
-        range = self.range_of(node)
-        args: list[Expr] = []
-        template = StringLiteral.create(range, self._template(node, args))
-        callee = Select.create(range, template, Ident.create(range, "format"))
-        return Apply.create(range, callee, args)
-
-    def _template(self, node: ast.JoinedStr, args: list[Expr], depth: int = 0) -> str:
-        if depth > 1:
-            raise refuse("nested_format", self.range_of(node))
-        parts: list[str] = []
-        for value in node.values:
-            if isinstance(value, ast.Constant):
-                parts.append(str(value.value).replace("{", "{{").replace("}", "}}"))
-                continue
-            assert isinstance(value, ast.FormattedValue)
-            args.append(self.expr(value.value))
-            spec = ""
-            if isinstance(value.format_spec, ast.JoinedStr):
-                # A field within the specification takes the arguments after this one, as str.format counts them.
-                spec = ":" + self._template(value.format_spec, args, depth + 1)
-            conversion = "" if value.conversion == -1 else "!" + chr(value.conversion)
-            parts.append("{" + conversion + spec + "}")
-        return "".join(parts)
+        """Our own parser reads f-strings: up to Python 3.11 ``ast`` does not tell where their fields stand."""
+        lexer = Lexer(self.source, start=self.start_of(node), end=self.end_of(node), layout=False)
+        return ExpressionParser(lexer).whole()

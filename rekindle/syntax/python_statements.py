@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rekindle.errors import Source, SourceRange
+from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
 from rekindle.syntax.refusals import refuse
+from rekindle.syntax.type_comments import apply_type_comments, assignment_type
 from rekindle.syntax.views import (
     Assert,
     Assign,
@@ -51,12 +55,16 @@ _REFUSED: dict[str, str] = {
     "ImportFrom": "import",
 }
 
+_TYPE_COMMENT = re.compile(r"#[ \t]*type:(?![ \t]*ignore\b)")
+
 
 class StatementBuilder(ExpressionBuilder):
     """Builds the trees of one source's statements."""
 
     def __init__(self, source: Source, places: Places) -> None:
         super().__init__(source, places)
+        # Comments are not in ``ast``: where there may be any that tell types, our lexer finds them.
+        self._lexer = Lexer(source) if _TYPE_COMMENT.search(source.text) else None
         self._statements: dict[type[ast.stmt], Callable[[Any], Stmt]] = {
             ast.Expr: self._expression_statement,
             ast.Assign: self._assign,
@@ -92,7 +100,9 @@ class StatementBuilder(ExpressionBuilder):
 
     def _assign(self, node: ast.Assign) -> Stmt:
         targets = self.exprs(node.targets)
-        return Assign.create(self._from(targets[0], node), targets, self.expr(node.value))
+        range = self._from(targets[0], node)
+        annotation = None if self._lexer is None else assignment_type(self._lexer, targets, range.end)
+        return Assign.create(range, targets, self.expr(node.value), annotation)
 
     def _annotated_assign(self, node: ast.AnnAssign) -> Stmt:
         target = self.expr(node.target)
@@ -162,8 +172,31 @@ class StatementBuilder(ExpressionBuilder):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
         params = self._params(node.args, drop_variadic=signature_only)
+        returns = self.maybe(node.returns)
+        if self._lexer is not None and self._lexer.type_comments:
+            head = SourceRange(self.source, range.start, self._head_end(range.start))
+            params, returns = apply_type_comments(self._lexer, head, self._first_statement(node), params, returns)
         body = [] if signature_only else self.stmts(node.body)
-        return Def.create(range, self._defined_name(node), params, self.maybe(node.returns), body)
+        return Def.create(range, self._defined_name(node), params, returns, body)
+
+    def _head_end(self, start: int) -> int:
+        """Behind the colon of the function that begins at ``start``."""
+        assert self._lexer is not None
+        tokens = self._lexer.tokens
+        index = bisect_left(tokens, start, key=lambda token: token.start)
+        depth = 0
+        while depth or tokens[index].kind != ":":
+            depth += (tokens[index].kind in ("(", "[", "{")) - (tokens[index].kind in (")", "]", "}"))
+            index += 1
+        return tokens[index].end
+
+    def _first_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        """Where the first statement begins, the docstring aside."""
+        first = node.body[0]
+        if len(node.body) > 1 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            documented = isinstance(first.value.value, str)
+            first = node.body[1] if documented else first
+        return self.start_of(first)
 
     def class_definition(self, node: ast.ClassDef, skip: Collection[str] = ()) -> ClassDef:
         if getattr(node, "type_params", None):

@@ -1,0 +1,495 @@
+"""Tokens -> expressions: a Pratt parser.
+
+Each operator has a binding power (:data:`BINDING`); :meth:`ExpressionParser.expression` reads an operand and then takes every operator
+that binds more tightly than the one to its left. Grammar::
+
+    expression   ternary, or anything that binds more tightly
+    expressions  expression, or a tuple without parentheses: (expression | '*' operand) (',' …)* [',']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rekindle.errors import CompileError, ParseError, Source, SourceRange
+from rekindle.syntax.lexer import EOF, IDENT, KEYWORDS, NEWLINE, NUMBER, PYTHON, STRING, Lexer, Token
+from rekindle.syntax.refusals import refuse
+from rekindle.syntax.strings import Field, read_literal
+from rekindle.syntax.views import (
+    Apply,
+    Attribute,
+    BinOp,
+    Comprehension,
+    Const,
+    DictComp,
+    DictLiteral,
+    Dots,
+    Expr,
+    FalseLiteral,
+    GeneratorExpr,
+    Ident,
+    ListComp,
+    ListLiteral,
+    NoneLiteral,
+    Select,
+    SetLiteral,
+    SliceExpr,
+    Starred,
+    StringLiteral,
+    Subscript,
+    TernaryIf,
+    TrueLiteral,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+    bare,
+)
+
+MAX_DEPTH = 200
+"""How many brackets, blocks, unary operators, powers and ternaries may stand within one another; Python allows 200 brackets and 100
+blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops."""
+
+TERNARY = 1
+OR = 2
+AND = 3
+NOT = 4
+COMPARISON = 5
+BIT_OR = 6
+UNARY = 12
+POWER = 13
+POSTFIX = 14
+
+BINDING: dict[str, int] = {
+    "if": TERNARY,
+    "or": OR,
+    "and": AND,
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in", "not", "is"), COMPARISON),
+    "|": BIT_OR,
+    "^": 7,
+    "&": 8,
+    **dict.fromkeys(("<<", ">>"), 9),
+    **dict.fromkeys(("+", "-"), 10),
+    **dict.fromkeys(("*", "/", "//", "%", "@"), 11),
+    "**": POWER,
+    **dict.fromkeys((".", "(", "["), POSTFIX),
+}
+"""How tightly an operator binds that stands behind an operand. ``not`` and ``is`` begin ``not in`` and ``is not``."""
+
+PREFIX: dict[str, tuple[str, int]] = {
+    "-": ("unary_minus", UNARY),
+    "+": ("unary_plus", UNARY),
+    "~": ("~", UNARY),
+    "not": ("not", NOT),
+}
+"""The unary operators: the kind of their tree, and how tightly they bind."""
+
+_REFUSED_PREFIXES = {"lambda": "lambda", "await": "await", "yield": "yield"}
+
+
+class ExpressionParser:
+    """Reads the expressions of one source."""
+
+    def __init__(self, lexer: Lexer) -> None:
+        self.lexer = lexer
+        self.source: Source = lexer.source
+        self._depth = 0
+        self._prefixes: dict[str, Callable[[Token], Expr]] = {
+            IDENT: self._name,
+            NUMBER: lambda token: Const.create(token.range, token.text),
+            STRING: self._strings,
+            "True": lambda token: bare(TrueLiteral, token.range),
+            "False": lambda token: bare(FalseLiteral, token.range),
+            "None": lambda token: bare(NoneLiteral, token.range),
+            "...": lambda token: bare(Dots, token.range),
+            "(": self._parenthesised,
+            "[": self._list,
+            "{": self._braces,
+            **dict.fromkeys(PREFIX, self._unary),
+        }
+        self._infixes: dict[str, Callable[[Expr], Expr]] = {
+            ".": self._select,
+            "(": self._call,
+            "[": self._subscript,
+            "**": self._power,
+            "if": self._ternary,
+            **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in", "not", "is"), self._comparison),
+        }
+
+    # ------------------------------------------------------------------------------------------------------ places, depth
+
+    def since(self, start: int) -> SourceRange:
+        """From ``start`` to the end of the token that was taken last."""
+        return SourceRange(self.source, start, self.lexer.end)
+
+    def deeper(self, token: Token) -> None:
+        """One level further in, opened by ``token``; ``_depth`` is counted down where the level ends."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise too_deep(token.range)
+
+    def shallower(self, levels: int = 1) -> None:
+        self._depth -= levels
+
+    # -------------------------------------------------------------------------------------------------------- expressions
+
+    def expression(self, power: int = 0) -> Expr:
+        """One expression, up to the first operator that binds no more tightly than ``power``."""
+        token = self.lexer.next()
+        prefix = self._prefixes.get(token.kind)
+        if prefix is None or (power > NOT and token.kind == "not"):
+            raise self._no_expression(token)
+        left = prefix(token)
+        while (binding := BINDING.get(self.lexer.cur.kind, 0)) > power:
+            infix = self._infixes.get(self.lexer.cur.kind)
+            if infix is not None:
+                left = infix(left)
+                continue
+            operator = self.lexer.next().kind
+            right = self.expression(binding)
+            # ``and`` and ``or`` end with their operand, as Python's ``ast`` has it, the others with what closes it.
+            range = self.since(left.range.start) if binding > NOT else left.range.merge(right.range)
+            left = BinOp.create(range, operator, left, right)
+        if self.lexer.cur.kind == ":=":
+            raise refuse("walrus", self.lexer.cur.range)
+        return left
+
+    def expressions(self) -> Expr:
+        """One expression, or several with commas between them, which make a tuple. Any of them may be starred."""
+        start = self.lexer.cur.start
+        first = self._starred_or(0)
+        if self.lexer.cur.kind != ",":
+            return first
+        items = [first]
+        while self.lexer.next_if(",") and self._begins_expression():
+            items.append(self._starred_or(0))
+        return TupleLiteral.create(self.since(start), items)
+
+    def targets(self) -> Expr:
+        """What stands between ``for`` and ``in``: one target, or several with commas between them."""
+        start = self.lexer.cur.start
+        first = self._starred_or(COMPARISON)
+        if self.lexer.cur.kind != ",":
+            return first
+        items = [first]
+        while self.lexer.next_if(",") and self._begins_expression():
+            items.append(self._starred_or(COMPARISON))
+        return TupleLiteral.create(self.since(start), items)
+
+    def _starred_or(self, power: int) -> Expr:
+        star = self.lexer.next_if("*")
+        if star is None:
+            return self.expression(power)
+        value = self.expression(COMPARISON)
+        return Starred.create(self.since(star.start), value)
+
+    def _begins_expression(self) -> bool:
+        kind = self.lexer.cur.kind
+        return kind in self._prefixes or kind == "*" or kind in _REFUSED_PREFIXES
+
+    def _no_expression(self, token: Token) -> CompileError:
+        if token.kind in _REFUSED_PREFIXES:
+            return refuse(_REFUSED_PREFIXES[token.kind], token.range)
+        if token.kind == "**":
+            return refuse("keyword_expansion", token.range)
+        hint = f"'{token.text}' is a keyword of Python." if token.kind in KEYWORDS else None
+        return ParseError(f"Expected an expression but found {token}.", token.range, hint=hint)
+
+    # -------------------------------------------------------------------------------------------------------------- atoms
+
+    def _name(self, token: Token) -> Expr:
+        if token.text == "Ellipsis":
+            return bare(Dots, token.range)
+        return Var.create(token.range, Ident.create(token.range, token.text))
+
+    def _unary(self, operator: Token) -> Expr:
+        self.deeper(operator)
+        kind, power = PREFIX[operator.kind]
+        operand = self.expression(power)
+        self.shallower()
+        return UnaryOp.create(self.since(operator.start), kind, operand)
+
+    def _parenthesised(self, opening: Token) -> Expr:
+        """``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; ``(a for a in b)``."""
+        self.deeper(opening)
+        lexer = self.lexer
+        items: list[Expr] = []
+        comma = True
+        if lexer.cur.kind != ")":
+            items.append(self._starred_or(0))
+            comma = lexer.cur.kind == ","
+            if lexer.cur.kind in _COMPREHENSION:
+                return self._comprehension(opening, items[0], GeneratorExpr, ")")
+            while lexer.next_if(",") and lexer.cur.kind != ")":
+                items.append(self._starred_or(0))
+        self._close(")")
+        if comma:
+            return TupleLiteral.create(self.since(opening.start), items)
+        return self._unstarred(items[0])
+
+    def _list(self, opening: Token) -> Expr:
+        self.deeper(opening)
+        items: list[Expr] = []
+        while self.lexer.cur.kind != "]":
+            items.append(self._starred_or(0))
+            if len(items) == 1 and self.lexer.cur.kind in _COMPREHENSION:
+                return self._comprehension(opening, items[0], ListComp, "]")
+            if not self.lexer.next_if(","):
+                break
+        self._close("]")
+        return ListLiteral.create(self.since(opening.start), items)
+
+    def _braces(self, opening: Token) -> Expr:
+        """A dict or a set, or the comprehension of a dict."""
+        self.deeper(opening)
+        lexer = self.lexer
+        keys: list[Expr] = []
+        values: list[Expr] = []
+        is_set = False
+        while lexer.cur.kind != "}":
+            if lexer.cur.kind == "**":
+                raise refuse("dict_expansion", lexer.cur.range)
+            keys.append(self._starred_or(0))
+            if len(keys) == 1 and lexer.cur.kind != ":":
+                is_set = True
+                if lexer.cur.kind in _COMPREHENSION:
+                    raise refuse("set_comprehension", self.since(opening.start))
+            if not is_set:
+                lexer.expect(":")
+                values.append(self.expression())
+                if len(keys) == 1 and lexer.cur.kind in _COMPREHENSION:
+                    generators = self._generators()
+                    self._close("}")
+                    return DictComp.create(self.since(opening.start), self._unstarred(keys[0]), values[0], generators)
+            if not lexer.next_if(","):
+                break
+        self._close("}")
+        if is_set:
+            return SetLiteral.create(self.since(opening.start), keys)
+        return DictLiteral.create(self.since(opening.start), keys, values)
+
+    def _close(self, bracket: str) -> None:
+        """Take the bracket that ends this level."""
+        if self.lexer.cur.kind != bracket:
+            self.lexer.fail(f"Expected ',' or '{bracket}' but found {self.lexer.cur}.")
+        self.lexer.next()
+        self.shallower()
+
+    def _unstarred(self, expr: Expr) -> Expr:
+        """``expr``, which must not be starred where it stands."""
+        if expr.tree.kind == Starred.KIND:
+            raise ParseError("A starred expression stands in a list, a tuple, a set or a call.", expr.range)
+        return expr
+
+    # ----------------------------------------------------------------------------------------------------- comprehensions
+
+    def _comprehension(self, opening: Token, element: Expr, view: type[ListComp], closing: str) -> Expr:
+        generators = self._generators()
+        self._close(closing)
+        return view.create(self.since(opening.start), self._unstarred(element), generators)
+
+    def _generators(self) -> list[Comprehension]:
+        lexer = self.lexer
+        generators: list[Comprehension] = []
+        while lexer.cur.kind in _COMPREHENSION:
+            if lexer.cur.kind == "async":
+                raise refuse("async_comprehension", lexer.cur.range)
+            lexer.next()
+            target = self.targets()
+            check_target(target)
+            lexer.expect("in")
+            iterable = self.expression(TERNARY)
+            conditions: list[Expr] = []
+            while lexer.next_if("if"):
+                conditions.append(self.expression(TERNARY))
+            range = target.range.merge((conditions[-1] if conditions else iterable).range)
+            generators.append(Comprehension.create(range, target, iterable, conditions))
+        return generators
+
+    # ------------------------------------------------------------------------------------------ what stands behind an operand
+
+    def _select(self, value: Expr) -> Expr:
+        self.lexer.next()
+        name = self.lexer.expect(IDENT)
+        return Select.create(self.since(value.range.start), value, Ident.create(name.range, name.text))
+
+    def _call(self, callee: Expr) -> Expr:
+        lexer = self.lexer
+        opening = lexer.next()
+        self.deeper(opening)
+        inputs: list[Expr] = []
+        attributes: list[Attribute] = []
+        while lexer.cur.kind != ")":
+            if lexer.cur.kind == IDENT and lexer.lookahead().kind == "=":
+                attributes.append(self._keyword_argument())
+            elif (star := lexer.next_if("*")) is not None:
+                value = self.expression()
+                inputs.append(Starred.create(self.since(star.start), value))
+            else:
+                if attributes and lexer.cur.kind != "**":
+                    lexer.fail("A positional argument stands behind a keyword argument.")
+                inputs.append(self.expression())
+                if lexer.cur.kind in _COMPREHENSION:
+                    if len(inputs) > 1:
+                        lexer.fail("A generator beside other arguments needs parentheses of its own.")
+                    inputs = [self._comprehension(opening, inputs[0], GeneratorExpr, ")")]
+                    return Apply.create(self.since(callee.range.start), callee, inputs)
+            if not lexer.next_if(","):
+                break
+        self._close(")")
+        return Apply.create(self.since(callee.range.start), callee, inputs, attributes)
+
+    def _keyword_argument(self) -> Attribute:
+        name = self.lexer.next()
+        self.lexer.next()
+        value = self.expression()
+        return Attribute.create(self.since(name.start), Ident.create(name.range, name.text), value)
+
+    def _subscript(self, value: Expr) -> Expr:
+        lexer = self.lexer
+        self.deeper(lexer.next())
+        indices = [self._index()]
+        if lexer.cur.kind == ",":
+            while lexer.next_if(",") and lexer.cur.kind != "]":
+                indices.append(self._index())
+        elif indices[0].tree.kind == TupleLiteral.KIND:
+            # ``x[(0, 1)]`` is ``x[0, 1]``; an empty tuple is an index of its own, as in ``Tuple[()]``.
+            indices = TupleLiteral(indices[0].tree).items or indices
+        self._close("]")
+        return Subscript.create(self.since(value.range.start), value, indices)
+
+    def _index(self) -> Expr:
+        """``a``, ``*a`` or ``a:b:c``, each part of which can be missing."""
+        lexer = self.lexer
+        start = lexer.cur.start
+        lower = None if lexer.cur.kind == ":" else self._starred_or(0)
+        if lower is not None and lexer.cur.kind != ":":
+            return lower
+        lexer.expect(":")
+        upper = None if lexer.cur.kind in _SLICE_ENDS else self.expression()
+        step = None
+        if lexer.next_if(":"):
+            step = None if lexer.cur.kind in _SLICE_ENDS else self.expression()
+        return SliceExpr.create(self.since(start), lower, upper, step)
+
+    def _power(self, base: Expr) -> Expr:
+        """``a ** b ** c`` is ``a ** (b ** c)``, and ``a ** -b`` needs no parentheses."""
+        self.deeper(self.lexer.next())
+        exponent = self.expression(UNARY)
+        self.shallower()
+        return BinOp.create(self.since(base.range.start), "**", base, exponent)
+
+    def _ternary(self, true_expr: Expr) -> Expr:
+        self.deeper(self.lexer.next())
+        condition = self.expression(TERNARY)
+        self.lexer.expect("else")
+        false_expr = self.expression()
+        self.shallower()
+        return TernaryIf.create(self.since(true_expr.range.start), condition, true_expr, false_expr)
+
+    def _comparison(self, left: Expr) -> Expr:
+        """``a < b < c`` becomes ``a < b and b < c``, with one tree for both ``b``."""
+        result: Expr | None = None
+        while BINDING.get(self.lexer.cur.kind) == COMPARISON:
+            operator = self._comparison_operator()
+            right = self.expression(COMPARISON)
+            comparison = BinOp.create(left.range.merge(right.range), operator, left, right)
+            if result is None:
+                result = comparison
+            else:
+                result = BinOp.create(result.range.merge(right.range), "and", result, comparison)
+            left = right
+        assert result is not None
+        return result
+
+    def _comparison_operator(self) -> str:
+        kind = self.lexer.next().kind
+        if kind == "not":
+            self.lexer.expect("in")
+            return "not_in"
+        if kind == "is" and self.lexer.next_if("not"):
+            return "is_not"
+        return kind
+
+    # ------------------------------------------------------------------------------------------------------------ strings
+
+    def _strings(self, first: Token) -> Expr:
+        """A string literal, or several in a row, which are one."""
+        tokens = [first]
+        while self.lexer.cur.kind == STRING:
+            tokens.append(self.lexer.next())
+        range = self.since(first.start)
+        literals = [read_literal(self.source, token.start, token.end, PYTHON.pattern) for token in tokens]
+        kinds = {literal.kind for literal in literals}
+        if "b" in kinds:
+            raise refuse("bytes", range)
+        if "t" in kinds:
+            raise refuse("template", range)
+        parts = [part for literal in literals for part in literal.parts]
+        if "f" not in kinds:
+            return StringLiteral.create(range, "".join(part for part in parts if isinstance(part, str)))
+        args: list[Expr] = []
+        template = StringLiteral.create(range, self._template(parts, args))
+        return Apply.create(range, Select.create(range, template, Ident.create(range, "format")), args)
+
+    def _template(self, parts: list[str | Field], args: list[Expr], depth: int = 0) -> str:
+        """The template of ``str.format`` for the parts of an f-string; what its fields say is added to ``args``."""
+        out: list[str] = []
+        for part in parts:
+            if isinstance(part, str):
+                out.append(part.replace("{", "{{").replace("}", "}}"))
+                continue
+            if depth > 1:
+                raise refuse("nested_format", self.source.range(part.start, part.end))
+            args.append(self._field(part))
+            conversion = f"!{part.conversion}" if part.conversion else ""
+            # A field within the specification takes the arguments after this one, as str.format counts them.
+            spec = "" if part.spec is None else ":" + self._template(part.spec, args, depth + 1)
+            out.append("{" + conversion + spec + "}")
+        return "".join(out)
+
+    def _field(self, part: Field) -> Expr:
+        if not self.source.text[part.start : part.end].strip():
+            raise ParseError("A field of this f-string is empty.", self.source.range(part.start - 1, part.end + 1))
+        inner = ExpressionParser(Lexer(self.source, start=part.start, end=part.end, layout=False))
+        inner._depth = self._depth
+        inner.deeper(inner.lexer.cur)
+        return inner.whole()
+
+    def whole(self) -> Expr:
+        """The one expression (or tuple) that takes all of the text."""
+        expr = self._unstarred(self.expressions())
+        self.lexer.next_if(NEWLINE)
+        if self.lexer.cur.kind != EOF:
+            self.lexer.fail(f"Expected the end of the expression but found {self.lexer.cur}.")
+        return expr
+
+
+_COMPREHENSION = ("for", "async")
+_SLICE_ENDS = (":", ",", "]")
+
+
+def check_target(target: Expr) -> None:
+    """ParseError unless ``target`` is something that can be assigned to."""
+    pending = [target.tree]
+    while pending:
+        tree = pending.pop()
+        if tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
+            pending.extend(tree.subtree(0).subtrees())
+        elif tree.kind == Starred.KIND:
+            pending.append(tree.subtree(0))
+        elif tree.kind not in (Var.KIND, Select.KIND, Subscript.KIND):
+            raise ParseError(
+                "This cannot be assigned to.",
+                tree.range,
+                hint="Assign to a name, an attribute, an item, or a tuple of them.",
+            )
+
+
+def too_deep(range: SourceRange) -> ParseError:
+    """The error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
+    return ParseError(
+        "This program is nested too deeply.",
+        range,
+        hint=f"More than {MAX_DEPTH} brackets, blocks and operators within one another are not supported. "
+        "Give names to intermediate results, or move inner blocks into functions of their own.",
+    )

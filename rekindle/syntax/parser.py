@@ -1,0 +1,486 @@
+"""Program text -> trees, without Python: archives, functions built in, text that a user hands over.
+
+The grammar of statements, one method each, is recursive descent; expressions are a Pratt parser's
+(:mod:`rekindle.syntax.expression_parser`). The same text read by :mod:`rekindle.syntax.python_ast` gives the same tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rekindle.errors import ParseError, Source, SourceRange
+from rekindle.syntax.expression_parser import ExpressionParser, check_target, too_deep
+from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
+from rekindle.syntax.refusals import refuse
+from rekindle.syntax.type_comments import apply_type_comments, assignment_type
+from rekindle.syntax.views import (
+    Assert,
+    Assign,
+    AugAssign,
+    Break,
+    ClassDef,
+    Continue,
+    Def,
+    Delete,
+    Expr,
+    ExprStmt,
+    For,
+    Ident,
+    If,
+    Import,
+    ListLiteral,
+    NoneLiteral,
+    Param,
+    Pass,
+    Raise,
+    Return,
+    Select,
+    Starred,
+    Stmt,
+    StringLiteral,
+    Subscript,
+    TupleLiteral,
+    Var,
+    While,
+    With,
+    WithItem,
+    bare,
+)
+
+
+def parse_module(source: Source | str) -> list[Stmt]:
+    """The statements of a program: definitions, classes, imports, assignments."""
+    return _run(source, Parser.module)
+
+
+def parse_function(source: Source | str) -> Def:
+    """The one function definition that ``source`` holds."""
+    return _run(source, Parser.one_function)
+
+
+def parse_expression(source: Source | str) -> Expr:
+    """The one expression that ``source`` holds; a tuple needs no parentheses."""
+    return _run(source, Parser.whole, layout=False)
+
+
+_R = TypeVar("_R")
+
+
+def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True) -> _R:
+    """``parse`` what ``source`` holds; a ParseError where that nests so deeply that Python's stack does not suffice."""
+    if isinstance(source, str):
+        source = Source(source)
+    try:
+        return parse(Parser(Lexer(source, layout=layout)))
+    except RecursionError:
+        # The limit on depth keeps most callers from coming here; one that stands deep in its own recursion may.
+        raise too_deep(source.range(0, len(source.text))) from None
+
+
+_AUGMENTED = frozenset(["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="])
+
+_REFUSED_STATEMENTS = {
+    "try": "try",
+    "global": "global",
+    "nonlocal": "nonlocal",
+    "from": "import",
+    "import": "import",
+    "def": "nested_def",
+    "class": "nested_class",
+}
+
+_ASYNC = {"def": "async_def", "for": "async_for", "with": "async_with"}
+
+
+class Parser(ExpressionParser):
+    """Reads the statements of one source."""
+
+    def __init__(self, lexer: Lexer) -> None:
+        super().__init__(lexer)
+        self._compound: dict[str, Callable[[], Stmt]] = {
+            "if": self._if,
+            "while": self._while,
+            "for": self._for,
+            "with": self._with,
+        }
+        self._simple: dict[str, Callable[[Token], Stmt]] = {
+            "return": self._return,
+            "raise": self._raise,
+            "assert": self._assert,
+            "del": self._delete,
+            "pass": lambda token: bare(Pass, token.range),
+            "break": lambda token: bare(Break, token.range),
+            "continue": lambda token: bare(Continue, token.range),
+        }
+
+    # ----------------------------------------------------------------------------------------------------------- programs
+
+    def module(self) -> list[Stmt]:
+        """``(def | class | import | simple statements)* EOF``"""
+        body: list[Stmt] = []
+        while self.lexer.cur.kind != EOF:
+            kind = self.lexer.cur.kind
+            if kind == "@" or kind == "def":
+                self._decorators()
+                body.append(self.class_definition() if self.lexer.cur.kind == "class" else self.function())
+            elif kind == "class":
+                body.append(self.class_definition())
+            elif kind == "import":
+                body.append(self._import())
+            elif kind == "from":
+                raise refuse("from_import", self.lexer.cur.range)
+            elif kind in self._compound:
+                body.append(self._compound[kind]())
+            else:
+                self._simple_statements(body)
+        return body
+
+    def one_function(self) -> Def:
+        self._decorators()
+        definition = self.function()
+        if self.lexer.cur.kind != EOF:
+            self.lexer.fail(f"Expected one function and nothing behind it, but found {self.lexer.cur}.")
+        return definition
+
+    def _import(self) -> Stmt:
+        """``import a.b.c``, as old archives name the files that they need."""
+        start = self.lexer.next().start
+        name = self.lexer.expect(IDENT).text
+        while self.lexer.next_if("."):
+            name += "." + self.lexer.expect(IDENT).text
+        range = self.since(start)
+        self._end_of_statement()
+        return Import.create(range, name)
+
+    # ---------------------------------------------------------------------------------------------------------- statements
+
+    def statement(self, into: list[Stmt]) -> None:
+        """Read one statement, or several on one line, and add them to ``into``."""
+        token = self.lexer.cur
+        compound = self._compound.get(token.kind)
+        if compound is not None:
+            into.append(compound())
+            return
+        if token.kind in _REFUSED_STATEMENTS:
+            raise refuse(_REFUSED_STATEMENTS[token.kind], token.range)
+        if token.kind == "@":
+            self._decorators()
+            raise refuse(_REFUSED_STATEMENTS.get(self.lexer.cur.kind, "nested_def"), self.lexer.cur.range)
+        if token.kind == "async":
+            raise refuse(_ASYNC.get(self.lexer.lookahead().kind, "async_def"), token.range)
+        self._simple_statements(into)
+
+    def _simple_statements(self, into: list[Stmt]) -> None:
+        """``simple (';' simple)* [';'] NEWLINE``"""
+        while True:
+            into.append(self._simple_statement())
+            if not self.lexer.next_if(";"):
+                break
+            if self.lexer.cur.kind in (NEWLINE, EOF):
+                break
+        self._end_of_statement()
+
+    def _end_of_statement(self) -> None:
+        if self.lexer.cur.kind == EOF:
+            return
+        if self.lexer.cur.kind != NEWLINE:
+            self.lexer.fail(f"Expected the end of the statement but found {self.lexer.cur}.")
+        self.lexer.next()
+        if self.lexer.cur.kind == INDENT:
+            token = self.lexer.lookahead()
+            raise ParseError("This line is indented, but nothing before it opens a block.", token.range)
+
+    def _simple_statement(self) -> Stmt:
+        token = self.lexer.cur
+        simple = self._simple.get(token.kind)
+        if simple is not None:
+            return simple(self.lexer.next())
+        if token.text in _SOFT_KEYWORDS and self.lexer.lookahead().kind in (IDENT, NUMBER, STRING):
+            raise refuse(_SOFT_KEYWORDS[token.text], token.range)
+        first = self.expressions()
+        kind = self.lexer.cur.kind
+        if kind == "=":
+            return self._assign(first)
+        if kind == ":":
+            return self._annotated_assign(first)
+        if kind in _AUGMENTED:
+            return self._augmented_assign(first)
+        self._unstarred(first)
+        return ExprStmt.create(self.since(first.range.start), first)
+
+    def _assign(self, first: Expr) -> Stmt:
+        """``target = target = value``, with the type that a comment behind it tells."""
+        expressions = [first]
+        while self.lexer.next_if("="):
+            expressions.append(self.expressions())
+        *targets, value = expressions
+        for target in targets:
+            check_target(self._unstarred(target))
+        range = self.since(first.range.start)
+        return Assign.create(range, targets, self._unstarred(value), assignment_type(self.lexer, targets, range.end))
+
+    def _annotated_assign(self, target: Expr) -> Stmt:
+        if target.tree.kind not in (Var.KIND, Select.KIND, Subscript.KIND):
+            raise ParseError(
+                "This cannot have a type annotation.", target.range, hint="Annotate a name, an attribute or an item."
+            )
+        self.lexer.next()
+        annotation = self.expression()
+        value = self._unstarred(self.expressions()) if self.lexer.next_if("=") else None
+        return Assign.create(self.since(target.range.start), [target], value, annotation)
+
+    def _augmented_assign(self, target: Expr) -> Stmt:
+        if target.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND, Starred.KIND):
+            raise ParseError(
+                f"'{self.lexer.cur.text}' has one target, not several.",
+                target.range,
+                hint="Write one statement for each.",
+            )
+        check_target(target)
+        operator = self.lexer.next().text[:-1]
+        value = self._unstarred(self.expressions())
+        return AugAssign.create(self.since(target.range.start), target, operator, value)
+
+    def _ends(self) -> bool:
+        return self.lexer.cur.kind in (NEWLINE, ";", EOF)
+
+    def _return(self, token: Token) -> Stmt:
+        if self._ends():
+            return Return.create(token.range, bare(NoneLiteral, token.range))
+        value = self._unstarred(self.expressions())
+        return Return.create(self.since(token.start), value)
+
+    def _raise(self, token: Token) -> Stmt:
+        if self._ends():
+            raise refuse("bare_raise", token.range)
+        value = self.expression()
+        if self.lexer.next_if("from"):
+            self.expression()  # only shows in Python's traceback
+        return Raise.create(self.since(token.start), value)
+
+    def _assert(self, token: Token) -> Stmt:
+        test = self.expression()
+        message = self.expression() if self.lexer.next_if(",") else None
+        return Assert.create(self.since(token.start), test, message)
+
+    def _delete(self, token: Token) -> Stmt:
+        targets = [self.expression()]
+        while self.lexer.next_if(",") and not self._ends():
+            targets.append(self.expression())
+        for target in targets:
+            check_target(target)
+        return Delete.create(self.since(token.start), targets)
+
+    # -------------------------------------------------------------------------------------------------- compound statements
+
+    def block(self) -> list[Stmt]:
+        """``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``"""
+        colon = self.lexer.expect(":")
+        body: list[Stmt] = []
+        if self.lexer.next_if(NEWLINE) is None:
+            if self.lexer.cur.kind in self._compound:
+                self.lexer.fail(f"'{self.lexer.cur.text}' must begin a line of its own.")
+            self._simple_statements(body)
+            return body
+        if self.lexer.next_if(INDENT) is None:
+            raise ParseError("Expected an indented block behind this colon.", colon.range)
+        self.deeper(colon)
+        while self.lexer.next_if(DEDENT) is None:
+            self.statement(body)
+        self.shallower()
+        return body
+
+    def _until(self, start: int, body: list[Stmt]) -> SourceRange:
+        """From ``start`` to the end of the last statement of ``body``."""
+        return SourceRange(self.source, start, body[-1].range.end)
+
+    def _if(self) -> Stmt:
+        """``if`` with its ``elif`` and ``else``; a long chain is read in a loop and put together from its end."""
+        links: list[tuple[int, Expr, list[Stmt]]] = []
+        otherwise: list[Stmt] = []
+        while True:
+            start = self.lexer.next().start
+            condition = self.expression()
+            links.append((start, condition, self.block()))
+            if self.lexer.cur.kind != "elif":
+                break
+        if self.lexer.next_if("else"):
+            otherwise = self.block()
+        end = (otherwise or links[-1][2])[-1].range.end
+        result: Stmt | None = None
+        for start, condition, body in reversed(links):
+            result = If.create(SourceRange(self.source, start, end), condition, body, otherwise)
+            otherwise = [result]
+        assert result is not None
+        return result
+
+    def _while(self) -> Stmt:
+        start = self.lexer.next().start
+        condition = self.expression()
+        body = self.block()
+        if self.lexer.cur.kind == "else":
+            raise refuse("while_else", self.lexer.cur.range)
+        return While.create(self._until(start, body), condition, body)
+
+    def _for(self) -> Stmt:
+        start = self.lexer.next().start
+        target = self.targets()
+        check_target(target)
+        self.lexer.expect("in")
+        iterable = self.expressions()
+        body = self.block()
+        if self.lexer.cur.kind == "else":
+            raise refuse("for_else", self.lexer.cur.range)
+        return For.create(self._until(start, body), target, iterable, body)
+
+    def _with(self) -> Stmt:
+        start = self.lexer.next().start
+        if self._parenthesised_items():
+            self.lexer.next()
+            items = self._with_items(")")
+            self.lexer.expect(")")
+        else:
+            items = self._with_items(":")
+        body = self.block()
+        return With.create(self._until(start, body), items, body)
+
+    def _with_items(self, closing: str) -> list[WithItem]:
+        items: list[WithItem] = []
+        while True:
+            context = self.expression()
+            target: Expr | None = None
+            if self.lexer.next_if("as"):
+                target = self.expression()
+                check_target(target)
+            range = context.range if target is None else context.range.merge(target.range)
+            items.append(WithItem.create(range, context, target))
+            if not self.lexer.next_if(",") or self.lexer.cur.kind == closing:
+                return items
+
+    def _parenthesised_items(self) -> bool:
+        """Whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes it."""
+        if self.lexer.cur.kind != "(" or self.lexer.lookahead().kind == ")":
+            return False
+        depth = ahead = 0
+        while True:
+            kind = self.lexer.lookahead(ahead).kind
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+            if depth == 0 or kind == EOF:
+                return self.lexer.lookahead(ahead + 1).kind == ":"
+            ahead += 1
+
+    # ---------------------------------------------------------------------------------------------------------- definitions
+
+    def _decorators(self) -> None:
+        """Decorators are Python's affair; what stands behind ``@`` leaves no trace in the tree."""
+        while self.lexer.next_if("@"):
+            self.expression()
+            self._end_of_statement()
+
+    def function(self) -> Def:
+        """``'def' name '(' params ')' ['->' type] block``"""
+        if self.lexer.cur.kind == "async":
+            raise refuse("async_def", self.lexer.cur.range)
+        start = self.lexer.expect("def").start
+        name = self.lexer.expect(IDENT)
+        if self.lexer.cur.kind == "[":
+            raise refuse("type_parameters", self.lexer.cur.range)
+        self.lexer.expect("(")
+        params = self._params()
+        self.lexer.expect(")")
+        return_type = self.expression() if self.lexer.next_if("->") else None
+        head = SourceRange(self.source, start, self.lexer.cur.end)
+        body = self.block()
+        if self.lexer.type_comments:
+            params, return_type = apply_type_comments(self.lexer, head, _first_statement(body), params, return_type)
+        ident = Ident.create(name.range, name.text)
+        return Def.create(self._until(start, body), ident, params, return_type, body)
+
+    def _params(self) -> list[Param]:
+        """``name [':' type] ['=' default]`` with commas between; those behind a lone ``*`` are keyword-only."""
+        lexer = self.lexer
+        params: list[Param] = []
+        kwarg_only = False
+        while lexer.cur.kind != ")":
+            token = lexer.cur
+            if token.kind == "**":
+                raise refuse("kwargs", token.range)
+            if token.kind == "*":
+                lexer.next()
+                if lexer.cur.kind == IDENT:
+                    raise refuse("varargs", SourceRange(self.source, token.start, lexer.cur.end))
+                if kwarg_only or lexer.cur.kind != "," or lexer.lookahead().kind == ")":
+                    raise ParseError("A lone '*' stands once, before a parameter.", token.range)
+                kwarg_only = True
+            elif token.kind == "/":
+                # What stands before it can be given by name too here.
+                if not params or kwarg_only:
+                    raise ParseError("'/' stands behind a parameter.", token.range)
+                lexer.next()
+            else:
+                params.append(self._param(params, kwarg_only))
+            if not lexer.next_if(","):
+                break
+        return params
+
+    def _param(self, before: list[Param], kwarg_only: bool) -> Param:
+        name = self.lexer.expect(IDENT)
+        if any(param.name.name == name.text for param in before):
+            raise ParseError(f"Two parameters have the name '{name.text}'.", name.range)
+        annotation = self.expression() if self.lexer.next_if(":") else None
+        range = self.since(name.start)
+        default = self.expression() if self.lexer.next_if("=") else None
+        if default is None and not kwarg_only and before and before[-1].default is not None:
+            raise ParseError(f"The parameter '{name.text}' needs a default, as the one before it has one.", name.range)
+        return Param.create(range, Ident.create(name.range, name.text), annotation, default, kwarg_only)
+
+    def class_definition(self) -> ClassDef:
+        """``'class' name ['(' bases ')'] block``, whose statements are simple ones and functions."""
+        start = self.lexer.next().start
+        name = self.lexer.expect(IDENT)
+        if self.lexer.cur.kind == "[":
+            raise refuse("type_parameters", self.lexer.cur.range)
+        bases: list[Expr] = []
+        if self.lexer.next_if("("):
+            while self.lexer.cur.kind != ")":
+                if self.lexer.lookahead().kind == "=":
+                    raise refuse("class_keywords", self.lexer.cur.range)
+                bases.append(self.expression())
+                if not self.lexer.next_if(","):
+                    break
+            self.lexer.expect(")")
+        body = self._class_body()
+        return ClassDef.create(self._until(start, body), Ident.create(name.range, name.text), bases, body)
+
+    def _class_body(self) -> list[Stmt]:
+        colon = self.lexer.expect(":")
+        body: list[Stmt] = []
+        if self.lexer.next_if(NEWLINE) is None:
+            self._simple_statements(body)
+            return body
+        if self.lexer.next_if(INDENT) is None:
+            raise ParseError("Expected an indented block behind this colon.", colon.range)
+        self.deeper(colon)
+        while self.lexer.next_if(DEDENT) is None:
+            self._decorators()
+            if self.lexer.cur.kind == "def":
+                body.append(self.function())
+            elif self.lexer.cur.kind == "class":
+                raise refuse("class_in_class", self.lexer.cur.range)
+            else:
+                self.statement(body)
+        self.shallower()
+        return body
+
+
+_SOFT_KEYWORDS = {"match": "match", "type": "type_alias"}
+_OPENING = ("(", "[", "{")
+_CLOSING = (")", "]", "}")
+
+
+def _first_statement(body: list[Stmt]) -> int:
+    """Where the first statement begins, the docstring aside."""
+    first = body[0].tree
+    documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
+    return body[1 if documented and len(body) > 1 else 0].range.start

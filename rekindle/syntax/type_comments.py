@@ -1,0 +1,108 @@
+"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, ``# type: int`` behind a parameter
+or an assignment.
+
+Both parsers find such comments by their place and hand them over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import ParseError, SourceRange
+from rekindle.syntax.expression_parser import ExpressionParser
+from rekindle.syntax.lexer import Lexer, Token
+from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
+
+
+def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
+    """The type that the comment behind an assignment to ``targets`` tells; the assignment ends at ``end``.
+
+    None where there is no comment or it does not read as a type: it is a comment, after all. Nor does a type that stands
+    behind an assignment to several targets tell the type of one.
+    """
+    if not lexer.type_comments or len(targets) != 1 or targets[0].tree.kind not in _TYPED_TARGETS:
+        return None
+    end_of_line = lexer.source.text.find("\n", end)
+    comment = lexer.type_comment_between(end, end_of_line if end_of_line >= 0 else len(lexer.source.text))
+    if comment is None:
+        return None
+    try:
+        return _parse_type(comment)
+    except ParseError:
+        return None
+
+
+_TYPED_TARGETS = (Var.KIND, Select.KIND, Subscript.KIND)
+
+
+def apply_type_comments(
+    lexer: Lexer, head: SourceRange, first_statement: int, params: list[Param], return_type: Expr | None
+) -> tuple[list[Param], Expr | None]:
+    """The parameters and the return type of a function with what its comments say; they count more than annotations.
+
+    ``head`` goes from ``def`` to the colon; ``first_statement`` is the offset up to which a comment belongs to the head.
+    """
+    params = list(params)
+    signature: Token | None = None
+    for comment in lexer.type_comments:
+        if not head.start <= comment.start < first_statement:
+            continue
+        if comment.text.startswith("(") and "->" in comment.text:
+            if signature is not None:
+                raise ParseError("This function has a second type comment for its whole signature.", comment.range)
+            signature = comment
+        elif comment.start < head.end:
+            index = _owner(params, comment)
+            if index is not None:
+                params[index] = _annotated(params[index], _parse_type(comment))
+    if signature is not None:
+        types, return_type = _parse_signature(signature)
+        if types is not None:
+            params = _distribute(params, types, signature)
+    return params, return_type
+
+
+def _parse_type(comment: Token) -> Expr:
+    """The type that a comment tells; ParseError where it is none."""
+    lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
+    return ExpressionParser(lexer).whole()
+
+
+def _owner(params: list[Param], comment: Token) -> int | None:
+    """The last parameter that begins before ``comment``."""
+    before = [index for index, param in enumerate(params) if param.range.start < comment.start]
+    return before[-1] if before else None
+
+
+def _annotated(param: Param, annotation: Expr) -> Param:
+    return Param.create(param.range, param.name, annotation, param.default, param.kwarg_only)
+
+
+def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr]:
+    """The types of the parameters (None for ``(...)``, which leaves them to comments of their own) and of the result."""
+    lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
+    parser = ExpressionParser(lexer)
+    lexer.expect("(")
+    types: list[Expr] = []
+    while lexer.cur.kind != ")":
+        types.append(parser.expression())
+        if not lexer.next_if(","):
+            break
+    lexer.expect(")")
+    lexer.expect("->")
+    result = parser.whole()
+    if len(types) == 1 and types[0].tree.kind == Dots.KIND:
+        return None, result
+    return types, result
+
+
+def _distribute(params: list[Param], types: list[Expr], comment: Token) -> list[Param]:
+    """One type for each parameter; a method may leave out the first, which is the object itself."""
+    first = len(params) - len(types)
+    if first == 0 or (first == 1 and params[0].name.name in ("self", "cls")):
+        return params[:first] + [_annotated(p, t) for p, t in zip(params[first:], types, strict=True)]
+    raise ParseError(
+        f"The type comment has {len(types)} types for {len(params)} parameters.",
+        comment.range,
+        hint="Write one type for each parameter, or (...) where they have comments of their own.",
+    )
