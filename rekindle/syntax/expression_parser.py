@@ -1,7 +1,7 @@
 """Tokens -> expressions: a Pratt parser.
 
-Each operator has a binding power (:data:`BINDING`); :meth:`ExpressionParser.expression` reads an operand and then takes every operator
-that binds more tightly than the one to its left. Grammar::
+Each operator has a binding power (:data:`BINDING`); :meth:`ExpressionParser.expression` reads an operand and then
+takes every operator that binds more tightly than the one to its left. Grammar::
 
     expression   ternary, or anything that binds more tightly
     expressions  expression, or a tuple without parentheses: (expression | '*' operand) (',' …)* [',']
@@ -46,8 +46,9 @@ from rekindle.syntax.views import (
 )
 
 MAX_DEPTH = 200
-"""How many brackets, blocks, unary operators, powers and ternaries may stand within one another; Python allows 200 brackets and 100
-blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops."""
+"""How many brackets, blocks, unary operators, powers and ternaries may stand within one another; Python allows 200
+brackets and 100 blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops.
+"""
 
 TERNARY = 1
 OR = 2
@@ -115,7 +116,7 @@ class ExpressionParser:
             **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in", "not", "is"), self._comparison),
         }
 
-    # ------------------------------------------------------------------------------------------------------ places, depth
+    # ---------------------------------------------------------------------------------------------------- places, depth
 
     def since(self, start: int) -> SourceRange:
         """From ``start`` to the end of the token that was taken last."""
@@ -130,7 +131,7 @@ class ExpressionParser:
     def shallower(self, levels: int = 1) -> None:
         self._depth -= levels
 
-    # -------------------------------------------------------------------------------------------------------- expressions
+    # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
         """One expression, up to the first operator that binds no more tightly than ``power``."""
@@ -194,7 +195,7 @@ class ExpressionParser:
         hint = f"'{token.text}' is a keyword of Python." if token.kind in KEYWORDS else None
         return ParseError(f"Expected an expression but found {token}.", token.range, hint=hint)
 
-    # -------------------------------------------------------------------------------------------------------------- atoms
+    # ------------------------------------------------------------------------------------------------------------ atoms
 
     def _name(self, token: Token) -> Expr:
         if token.text == "Ellipsis":
@@ -280,7 +281,7 @@ class ExpressionParser:
             raise ParseError("A starred expression stands in a list, a tuple, a set or a call.", expr.range)
         return expr
 
-    # ----------------------------------------------------------------------------------------------------- comprehensions
+    # --------------------------------------------------------------------------------------------------- comprehensions
 
     def _comprehension(self, opening: Token, element: Expr, view: type[ListComp], closing: str) -> Expr:
         generators = self._generators()
@@ -305,7 +306,7 @@ class ExpressionParser:
             generators.append(Comprehension.create(range, target, iterable, conditions))
         return generators
 
-    # ------------------------------------------------------------------------------------------ what stands behind an operand
+    # ------------------------------------------------------------------------------------ what stands behind an operand
 
     def _select(self, value: Expr) -> Expr:
         self.lexer.next()
@@ -410,7 +411,7 @@ class ExpressionParser:
             return "is_not"
         return kind
 
-    # ------------------------------------------------------------------------------------------------------------ strings
+    # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
         """A string literal, or several in a row, which are one."""

@@ -1,9 +1,9 @@
 """Text -> tokens.
 
-The lexer knows spelling, not meaning. A :class:`Dialect` says what it yields: :data:`PYTHON` for programs, with NEWLINE,
-INDENT and DEDENT injected where no bracket is open, so that a parser can treat them like ``;``, ``{`` and ``}``;
-:data:`SCHEMA` for function schemas and types; :data:`GRAPH` for the text form of graphs. The ``kind`` of a token is its text
-for operators and keywords (``"+"``, ``"def"``), and one of the names below for the rest.
+The lexer knows spelling, not meaning. A :class:`Dialect` says what it yields: :data:`PYTHON` for programs, with
+NEWLINE, INDENT and DEDENT injected where no bracket is open, so that a parser can treat them like ``;``, ``{`` and
+``}``; :data:`SCHEMA` for function schemas and types; :data:`GRAPH` for the text form of graphs. The ``kind`` of a
+token is its text for operators and keywords (``"+"``, ``"def"``), and one of the names below for the rest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KEYWORDS = frozenset(keyword.kwlist)
 
 @dataclass(slots=True, frozen=True)
 class Dialect:
-    """What a lexer yields: the one pattern of all tokens, the words that are kinds of their own, whether lines matter."""
+    """What a lexer yields: the pattern of all tokens, the words that are kinds of their own, whether lines matter."""
 
     name: str
     pattern: re.Pattern[str]
@@ -138,9 +138,9 @@ _SPOKEN_KINDS = {**_SPOKEN, IDENT: "a name", NUMBER: "a number", STRING: "a stri
 class Lexer:
     """The tokens of ``source`` (from ``start`` up to ``end``), one after the other.
 
-    ``cur`` is the current token; at the end it stays at EOF. ``type_comments`` holds the ``# type:`` comments of a program in
-    their order: they may stand between any two tokens, so a parser looks for them where they mean something. All tokens
-    are made at once: that costs less than making them one by one, and looking ahead is free.
+    ``cur`` is the current token; at the end it stays at EOF. ``type_comments`` holds the ``# type:`` comments of a
+    program in their order: they may stand between any two tokens, so a parser looks for them where they mean something.
+    All tokens are made at once: that costs less than making them one by one, and looking ahead is free.
     """
 
     __slots__ = ("_index", "cur", "dialect", "end", "source", "tokens", "type_comments")
@@ -308,13 +308,13 @@ class _Layout:
         self._indents: list[int] = []
 
     def begin(self, at: int) -> int:
-        """Skip to the first line with a token. Its indentation is the outermost: the text of a method begins indented."""
+        """Skip to the first line with a token, which sets the outermost indentation: a method's text begins indented."""
         column, at = self._next_line(at)
         self._indents.append(column)
         return at
 
     def line_end(self, tokens: list[Token], begin: int, at: int) -> int:
-        """Inject what the line end in ``[begin, at)`` and the next line's indentation call for; where that line begins."""
+        """Inject what the line end in ``[begin, at)`` and the next line call for; where that line begins."""
         if tokens and tokens[-1].kind not in (NEWLINE, INDENT, DEDENT):
             tokens.append(Token(NEWLINE, "\n", self._source, begin, begin))
         column, at = self._next_line(at)
@@ -346,7 +346,7 @@ class _Layout:
             at = line.end()
 
     def _next_line(self, at: int) -> tuple[int, int]:
-        """Skip lines of blanks and comments: the column (tabs go to multiples of 8) and offset where the next line begins."""
+        """Skip blank lines and comments; the column (tabs go to multiples of 8) and offset of the next line's text."""
         found = _BLANK_LINES.match(self._source.text, at, self._end)
         assert found is not None
         if found.end() > at:

@@ -114,7 +114,7 @@ class Parser(ExpressionParser):
             "continue": lambda token: bare(Continue, token.range),
         }
 
-    # ----------------------------------------------------------------------------------------------------------- programs
+    # --------------------------------------------------------------------------------------------------------- programs
 
     def module(self) -> list[Stmt]:
         """``(def | class | import | simple statements)* EOF``"""
@@ -153,7 +153,7 @@ class Parser(ExpressionParser):
         self._end_of_statement()
         return Import.create(range, name)
 
-    # ---------------------------------------------------------------------------------------------------------- statements
+    # ------------------------------------------------------------------------------------------------------- statements
 
     def statement(self, into: list[Stmt]) -> None:
         """Read one statement, or several on one line, and add them to ``into``."""
@@ -272,7 +272,7 @@ class Parser(ExpressionParser):
             check_target(target)
         return Delete.create(self.since(token.start), targets)
 
-    # -------------------------------------------------------------------------------------------------- compound statements
+    # ---------------------------------------------------------------------------------------------- compound statements
 
     def block(self) -> list[Stmt]:
         """``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``"""
@@ -370,7 +370,7 @@ class Parser(ExpressionParser):
                 return self.lexer.lookahead(ahead + 1).kind == ":"
             ahead += 1
 
-    # ---------------------------------------------------------------------------------------------------------- definitions
+    # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> None:
         """Decorators are Python's affair; what stands behind ``@`` leaves no trace in the tree."""

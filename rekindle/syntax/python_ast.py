@@ -1,7 +1,8 @@
 """A live Python function or class -> the same tree that :mod:`rekindle.syntax.parser` reads from text.
 
-Python's own parser does the reading; here its nodes become trees. The work of each half is in a file of its own: expressions in
-:mod:`rekindle.syntax.python_expressions`, statements and definitions in :mod:`rekindle.syntax.python_statements`.
+Python's own parser does the reading; here its nodes become trees. The work of each half is in a file of its own:
+expressions in :mod:`rekindle.syntax.python_expressions`, statements and definitions in
+:mod:`rekindle.syntax.python_statements`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ _D = TypeVar("_D", Def, ClassDef)
 def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_only: bool = False) -> Def:
     """The definition of the Python function or method ``fn``, under ``name`` where given.
 
-    With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed of a function
-    that Python runs. Raises NotScriptableError where there is no source, UnsupportedError at what the language leaves out.
+    With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed of
+    a function that Python runs. Raises NotScriptableError where there is no source, UnsupportedError at what the language
+    leaves out.
     """
     if getattr(fn, "__name__", "") == "<lambda>":
         raise NotScriptableError(
@@ -49,10 +51,10 @@ def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_o
 
 
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:
-    """The definition of the Python class ``cls``, under ``name`` where given, without the methods that ``skip`` names.
+    """The definition of the Python class ``cls``, under ``name`` where given, without the methods in ``skip``.
 
-    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What the class
-    inherits is not part of it. Raises as :func:`function_def` does.
+    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What the
+    class inherits is not part of it. Raises as :func:`function_def` does.
     """
     source = source_of(cls)
     node = _parse_definition(source, cls)
@@ -66,8 +68,9 @@ def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ())
 
 
 _WRAPPER = "if 1:\n"
-"""Stands before the text of an indented definition, so that Python reads it as it is: taking the indentation off would change the
-literals that go over several lines."""
+"""Stands before the text of an indented definition, so that Python reads it as it is: taking the indentation off
+would change the literals that go over several lines.
+"""
 
 
 def _is_indented(source: Source) -> bool:
@@ -90,7 +93,8 @@ def _parse_definition(source: Source, obj: Any) -> ast.stmt:
         raise NotScriptableError(
             f"The source of {describe(obj)} does not stand alone as a definition: {error.msg}.",
             source.range(0, len(source.text)),
-            hint="If the file has changed since it was imported, import it again; write functions with def, on lines of their own.",
+            hint="If the file has changed since it was imported, import it again. Write functions with def, on lines of "
+            "their own.",
         ) from error
     if _is_indented(source):
         assert isinstance(body[0], ast.If)

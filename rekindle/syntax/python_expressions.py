@@ -1,7 +1,7 @@
 """Expressions of Python's ``ast`` -> trees.
 
-Ranges are those that ``torch.jit`` reports: a compound expression starts where its first operand starts, without the parentheses
-around that, so ``(a + b) * c`` starts at ``a``.
+Ranges are those that ``torch.jit`` reports: a compound expression starts where its first operand starts, without the
+parentheses around that, so ``(a + b) * c`` starts at ``a``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ from rekindle.syntax.views import (
 
 
 class Places:
-    """Turns the (line, column) of an ``ast`` node, which count lines of the parsed text and bytes of UTF-8, into offsets of a source."""
+    """Turns the (line, column) of an ``ast`` node into offsets of a source.
+
+    The node counts lines of the text that Python parsed, and bytes of UTF-8 within a line.
+    """
 
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 
@@ -145,7 +148,7 @@ class ExpressionBuilder:
             ast.Subscript: self._subscript,
         }
 
-    # ------------------------------------------------------------------------------------------------------------- places
+    # ----------------------------------------------------------------------------------------------------------- places
 
     def start_of(self, node: Any) -> int:
         return self._offset(node.lineno, node.col_offset)
@@ -161,7 +164,7 @@ class ExpressionBuilder:
         """From the start of ``first`` to the end of ``node``, of which it is the first part."""
         return SourceRange(self.source, first.range.start, self.end_of(node))
 
-    # -------------------------------------------------------------------------------------------------------- expressions
+    # ------------------------------------------------------------------------------------------------------ expressions
 
     def expr(self, node: ast.expr) -> Expr:
         spine: list[ast.expr] = []
@@ -258,7 +261,7 @@ class ExpressionBuilder:
             self.range_of(node), self.maybe(node.lower), self.maybe(node.upper), self.maybe(node.step)
         )
 
-    # ------------------------------------------------------------------------------------- what grows from a first operand
+    # ---------------------------------------------------------------------------------- what grows from a first operand
 
     def _binary(self, node: ast.BinOp, lhs: Expr) -> Expr:
         return BinOp.create(self._from(lhs, node), BINARY[type(node.op)], lhs, self.expr(node.right))
@@ -287,7 +290,7 @@ class ExpressionBuilder:
             indices = [self.expr(index)]
         return Subscript.create(self._from(value, node), value, indices)
 
-    # ----------------------------------------------------------------------------------------------------- comprehensions
+    # --------------------------------------------------------------------------------------------------- comprehensions
 
     def _generators(self, nodes: list[ast.comprehension]) -> list[Comprehension]:
         generators: list[Comprehension] = []

@@ -92,7 +92,7 @@ class StatementBuilder(ExpressionBuilder):
     def stmts(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:
         return [self.stmt(node) for node in nodes]
 
-    # --------------------------------------------------------------------------------------------------- simple statements
+    # ------------------------------------------------------------------------------------------------ simple statements
 
     def _expression_statement(self, node: ast.Expr) -> Stmt:
         value = self.expr(node.value)
@@ -129,10 +129,10 @@ class StatementBuilder(ExpressionBuilder):
     def _delete(self, node: ast.Delete) -> Stmt:
         return Delete.create(self.range_of(node), self.exprs(node.targets))
 
-    # -------------------------------------------------------------------------------------------------- compound statements
+    # ---------------------------------------------------------------------------------------------- compound statements
 
     def _if(self, node: ast.If) -> Stmt:
-        """``elif`` makes an ``if`` in the ``else`` branch; long chains of them are built from the end, without recursion."""
+        """``elif`` makes an ``if`` in the ``else`` branch; a long chain is built from its end, without recursion."""
         chain = [node]
         while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
             chain.append(inner)
@@ -164,7 +164,7 @@ class StatementBuilder(ExpressionBuilder):
             items.append(WithItem.create(range, context, target))
         return With.create(self.range_of(node), items, self.stmts(node.body))
 
-    # ---------------------------------------------------------------------------------------------------------- definitions
+    # ------------------------------------------------------------------------------------------------------ definitions
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
         """A function or a method. Decorators are Python's affair and leave no trace in the tree."""

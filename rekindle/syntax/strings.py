@@ -47,7 +47,7 @@ def _unterminated(source: Source, start: int, end: int) -> ParseError:
     return ParseError("This string is never closed.", source.range(start, end))
 
 
-# ----------------------------------------------------------------------------------------------------- plain literals
+# ------------------------------------------------------------------------------------------------------- plain literals
 
 _ESCAPE = re.compile(
     r"\\(?:(?P<newline>\r\n?|\n)|N\{(?P<name>[^}]*)\}|x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})"
@@ -102,7 +102,7 @@ def _text(source: Source, start: int, end: int, raw: bool) -> str:
 
 @dataclass(slots=True)
 class Literal:
-    """A string literal taken apart: a plain one has one text and no fields, an f-string has texts and fields in turn."""
+    """A string literal taken apart: a plain one has one text and no fields, an f-string texts and fields in turn."""
 
     kind: str
     """Empty, ``b``, ``f`` or ``t``."""
@@ -129,7 +129,7 @@ def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) 
     return Literal(kind, [_text(source, begin, end - len(quotes), "r" in prefix)])
 
 
-# ---------------------------------------------------------------------------------------------------------- f-strings
+# ------------------------------------------------------------------------------------------------------------ f-strings
 
 
 class _Fields:
@@ -149,7 +149,7 @@ class _Fields:
         self._stops = re.compile(rf"\{{\{{?|\}}\}}?|{quotes}{line_end}{escape}|\\(?:\r\n|[^{{}}])")
 
     def read(self, at: int, depth: int = 0) -> tuple[list[str | Field], int]:
-        """The parts from ``at`` up to the closing quotes (in a format specification: to its brace), and the offset behind."""
+        """The parts from ``at`` up to the closing quotes (in a specification: to its brace), and the offset behind."""
         text = self._source.text
         parts: list[str | Field] = []
         begin = at

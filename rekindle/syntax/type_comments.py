@@ -1,5 +1,5 @@
-"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, ``# type: int`` behind a parameter
-or an assignment.
+"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, ``# type: int`` behind a
+parameter or an assignment.
 
 Both parsers find such comments by their place and hand them over here.
 """
@@ -17,8 +17,8 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
     """The type that the comment behind an assignment to ``targets`` tells; the assignment ends at ``end``.
 
-    None where there is no comment or it does not read as a type: it is a comment, after all. Nor does a type that stands
-    behind an assignment to several targets tell the type of one.
+    None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment to
+    several targets.
     """
     if not lexer.type_comments or len(targets) != 1 or targets[0].tree.kind not in _TYPED_TARGETS:
         return None
@@ -40,7 +40,7 @@ def apply_type_comments(
 ) -> tuple[list[Param], Expr | None]:
     """The parameters and the return type of a function with what its comments say; they count more than annotations.
 
-    ``head`` goes from ``def`` to the colon; ``first_statement`` is the offset up to which a comment belongs to the head.
+    ``head`` goes from ``def`` to the colon; comments belong to it up to the offset ``first_statement``.
     """
     params = list(params)
     signature: Token | None = None
@@ -79,7 +79,7 @@ def _annotated(param: Param, annotation: Expr) -> Param:
 
 
 def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr]:
-    """The types of the parameters (None for ``(...)``, which leaves them to comments of their own) and of the result."""
+    """The types of the parameters (None for ``(...)``, which leaves them to comments of their own), and the result's."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")

@@ -1,7 +1,8 @@
 """Typed views of trees: a name for every child.
 
-A view wraps a :class:`Tree` of one kind and neither copies nor owns it. ``X.create(range, ...)`` builds a tree, the properties take it
-apart. Optional children stand in an ``(option …)`` tree with one child or none, several in a ``(list …)``.
+A view wraps a :class:`Tree` of one kind and neither copies nor owns it. ``X.create(range, ...)`` builds a tree, the
+properties take it apart. Optional children stand in an ``(option …)`` tree with one child or none, several in a
+``(list …)``.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Ident(View):
         return self.tree.string(0)
 
 
-# ---------------------------------------------------------------------------------------------------------------- expressions
+# ---------------------------------------------------------------------------------------------------------- expressions
 
 
 class Var(Expr):
@@ -247,8 +248,9 @@ class Starred(Expr):
 
 
 class Subscript(Expr):
-    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index, as in Python it is not:
-    ``x[(0, 1)]`` and ``x[0, 1]`` both give two."""
+    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index, as in Python
+    it is not: ``x[(0, 1)]`` and ``x[0, 1]`` both give two.
+    """
 
     __slots__ = ()
     KIND = "subscript"
@@ -482,7 +484,7 @@ class UnaryOp(Expr):
         return Expr(self.tree.subtree(0))
 
 
-# ----------------------------------------------------------------------------------------------------------------- statements
+# ----------------------------------------------------------------------------------------------------------- statements
 
 
 class ExprStmt(Stmt):
@@ -725,7 +727,7 @@ class With(Stmt):
         return self._views(1, Stmt)
 
 
-# ---------------------------------------------------------------------------------------------------------------- definitions
+# ---------------------------------------------------------------------------------------------------------- definitions
 
 
 class Param(View):
