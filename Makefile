@@ -19,6 +19,8 @@ setup: $(STAMP) ## create .venv with the pinned versions (does nothing when it i
 
 # Two steps, because the package is built with the environment's own setuptools: no second copy is fetched to build it.
 $(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))' \
+		|| { echo "This needs Python 3.10 to 3.14, and $(PYTHON) is another: make setup PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'

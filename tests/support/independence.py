@@ -99,7 +99,7 @@ class _Traps:
         if name is not None:
             self.spring(frame, name)
         elif str(getattr(function, "__module__", "")).startswith("torch._ops."):
-            for name in _operators_behind(function):
+            for name in sorted(_operators_behind(function)):
                 self._check_overload(frame, name)
 
     def _check_overload(self, caller: types.FrameType, name: str) -> None:
