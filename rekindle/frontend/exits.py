@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import auto, Enum
+from enum import Enum, auto
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -79,7 +79,7 @@ class _ExitTransform:
             if not value.has_uses:
                 value.node.destroy()
 
-    # ----------------------------------------------------------------------------------------------------------- blocks
+    # ------------------------------------------------------------------------------------------ blocks
 
     def transform_block(self, block: Block) -> _Exit:
         outer_target = self.target
@@ -170,7 +170,7 @@ class _ExitTransform:
         left.append(self.graph.create(self.kind, exit.values, outputs=0))
         return self._transform_if(guard)
 
-    # ------------------------------------------------------------------------------------------------------------ nodes
+    # ------------------------------------------------------------------------------------------- nodes
 
     def _transform_if(self, node: Node) -> _Exit:
         then_exit, else_exit = (self.transform_block(block) for block in node.blocks)
@@ -210,7 +210,7 @@ class _ExitTransform:
             outputs.append(node.add_output(value.type))
         return _Exit(_Status.MIGHT, outputs[0], outputs[1:])
 
-    # ----------------------------------------------------------------------------------------------------------- values
+    # ------------------------------------------------------------------------------------------ values
 
     def _wont(self) -> _Exit:
         return _Exit(_Status.WONT, self.false, [])
@@ -262,7 +262,7 @@ def _set_outputs(block: Block, values: Sequence[Value]) -> None:
         block.add_output(value)
 
 
-# ------------------------------------------------------------------------------------------------------ consecutive ifs
+# ------------------------------------------------------------------------------------- consecutive ifs
 
 
 def merge_consecutive_ifs(block: Block) -> bool:
@@ -343,7 +343,7 @@ def _constant_bool(value: Value) -> bool | None:
     return None
 
 
-# ------------------------------------------------------------------------------------------------------ with statements
+# ------------------------------------------------------------------------------------- with statements
 
 
 def wrap_with_bodies(block: Block) -> None:

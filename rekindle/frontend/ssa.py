@@ -32,7 +32,7 @@ def convert_to_ssa(graph: Graph) -> None:
     transform_exits(graph)
 
 
-# ------------------------------------------------------------------------------------------------- 1. loads and stores
+# --------------------------------------------------------------------------------- 1. loads and stores
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ def _add_stored_output(node: Node, name: str, type: Type) -> None:
     _store(node, name, output).insert_after(node)
 
 
-# ----------------------------------------------------------------------------------------------------- 2. continuations
+# ------------------------------------------------------------------------------------ 2. continuations
 
 
 def add_loop_continuations(graph: Graph) -> None:
@@ -243,7 +243,7 @@ def _clone_before(block: Block, place: Node) -> Value:
     return mapped(result)
 
 
-# ------------------------------------------------------------------------------------------------- 3. loop conditions
+# ---------------------------------------------------------------------------------- 3. loop conditions
 
 
 def inline_loop_conditions(graph: Graph) -> None:
@@ -273,7 +273,7 @@ def _inline_conditions(block: Block) -> None:
             node.erase_block(1)
 
 
-# ----------------------------------------------------------------------------------------------- 4. no loads, no stores
+# ------------------------------------------------------------------------------ 4. no loads, no stores
 
 
 def erase_loads_and_stores(graph: Graph) -> None:

@@ -136,7 +136,7 @@ class Node:
         self._position = 0
         self._operator: Operator | None = None
 
-    # ------------------------------------------------------------------------------------------------------------ reading
+    # ----------------------------------------------------------------------------------------- reading
 
     @property
     def inputs(self) -> Sequence[Value]:
@@ -218,7 +218,7 @@ class Node:
         operator = self.operator
         return None if operator is None else operator.schema
 
-    # ------------------------------------------------------------------------------------------------------------ changing
+    # ---------------------------------------------------------------------------------------- changing
 
     def set_attribute(self, name: str, value: AttributeValue) -> Node:
         self.attributes[name] = value
@@ -336,7 +336,7 @@ class Node:
         if value.node.graph is not self.graph:
             raise GraphError(f"%{value.name} belongs to another graph than {self.kind}")
 
-    # ------------------------------------------------------------------------------------------------------------- moving
+    # ------------------------------------------------------------------------------------------ moving
 
     def insert_before(self, other: Node) -> Node:
         """Insert this new node before ``other``."""
@@ -411,7 +411,7 @@ class Node:
                 self.graph.insert_point = self.next
             self._unlink()
 
-    # -------------------------------------------------------------------------------------------------------------- order
+    # ------------------------------------------------------------------------------------------- order
 
     def _assign_position(self) -> None:
         """Number the node between its neighbours; renumber the block where there is no room."""
@@ -609,7 +609,7 @@ class Graph:
         self.insert_point: Node = self.block.return_node
         """New nodes go before this node."""
 
-    # ------------------------------------------------------------------------------------------------------------ reading
+    # ----------------------------------------------------------------------------------------- reading
 
     @property
     def inputs(self) -> Sequence[Value]:
@@ -652,7 +652,7 @@ class Graph:
         """The value of that name, without ``%``. Numbers of values without a name are not found here."""
         return self._names.get(name)
 
-    # ----------------------------------------------------------------------------------------------------------- changing
+    # ---------------------------------------------------------------------------------------- changing
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
         return self.block.add_input(name, type)
@@ -745,6 +745,16 @@ class Graph:
         new.block.clone_from(self.block, outside)
         return new
 
+    def insert_graph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
+        """Insert a copy of all nodes of ``callee`` at the insertion point, with ``inputs`` for its inputs; returns its outputs here."""
+        if len(inputs) != len(callee.inputs):
+            raise GraphError(f"the graph takes {len(callee.inputs)} inputs, got {len(inputs)}")
+        local: dict[Value, Value] = dict(zip(callee.inputs, inputs, strict=True))
+        for node in callee.nodes:
+            copy = self.insert_node(self.create_clone(node, local.__getitem__))
+            local.update(zip(node._outputs, copy._outputs, strict=True))
+        return [local[output] for output in callee.outputs]
+
     @contextmanager
     def inserting_before(self, node: Node) -> Iterator[Graph]:
         """Within, new nodes go before ``node``."""
@@ -764,7 +774,7 @@ class Graph:
         """Within, new nodes go to the end of ``block``."""
         return self.inserting_before(block.return_node)
 
-    # ------------------------------------------------------------------------------------------------------------- inside
+    # ------------------------------------------------------------------------------------------ inside
 
     def _new_value(self, node: Node, offset: int, type: Type) -> Value:
         value = Value(node, offset, self._next_unique, type)

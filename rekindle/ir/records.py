@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rekindle.errors import CompileError, InternalError, SourceRange, current_frames
+from rekindle.errors import CompileError, InternalError, SourceRange, compiling
 from rekindle.ir.graph import Graph
 from rekindle.ir.schema import FunctionSchema
 
@@ -79,11 +79,11 @@ class FunctionRecord:
                 f"function '{self.basename}' calls itself, directly or through others",
                 called_from,
                 hint="write the recursion as a loop",
-                frames=current_frames(),
             )
         self._state = "defining"
         try:
-            self.definer(self)
+            with compiling(self.basename, called_from):
+                self.definer(self)
         except BaseException:
             self._state = "undefined"
             raise

@@ -1,0 +1,237 @@
+"""Assignments: to names, tuples, attributes and subscripts; plain, annotated and augmented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls import CallEmitter
+from rekindle.frontend.expressions import BINARY_KINDS
+from rekindle.frontend.special_forms import MagicMethod
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Value
+from rekindle.ir.types import ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
+from rekindle.syntax.views import (
+    Assign,
+    AugAssign,
+    BinOp,
+    Expr,
+    ListLiteral,
+    Select,
+    Starred,
+    Subscript,
+    TupleLiteral,
+    Var,
+)
+
+_IN_PLACE: Final[dict[str, str]] = {
+    "+": "aten::add_",
+    "-": "aten::sub_",
+    "*": "aten::mul_",
+    "/": "aten::div_",
+    "//": "aten::floor_divide_",
+    "%": "aten::remainder_",
+    "**": "aten::pow_",
+    "&": "aten::__iand__",
+    "|": "aten::__ior__",
+    "^": "aten::__ixor__",
+    "<<": "aten::__ilshift__",
+    ">>": "aten::__irshift__",
+}
+"""What ``x op= y`` does to a tensor."""
+
+
+class AssignmentEmitter(CallEmitter):
+    """Emits assignments."""
+
+    def emit_assign(self, statement: Assign) -> None:
+        value = statement.value
+        if value is None:
+            self._emit_declaration(statement)
+            return
+        targets = statement.targets
+        annotation = statement.annotation
+        if annotation is not None:
+            self._assign_annotated(targets[0], value, parse_type_expression(annotation, self.resolver))
+        elif len(targets) == 1:
+            self._assign_one(statement, targets[0], value)
+        else:
+            found = self.emit_sugared(value)
+            for target in targets:
+                self._assign(target, found, value.range)
+
+    def _emit_declaration(self, statement: Assign) -> None:
+        raise UnsupportedError(
+            "a variable is declared here without a value",
+            statement.range,
+            hint="annotate the variable where it is first assigned",
+        )
+
+    def _assign_annotated(self, target: Expr, value: Expr, type: Type) -> None:
+        found = self.emit_sugared(value, 1, type)
+        if target.tree.kind == Var.KIND:
+            self.environment.assign(Var(target.tree).name.name, target.range, found, type)
+        else:
+            self._assign(target, found, value.range)
+
+    def _assign_one(self, statement: Assign, target: Expr, value: Expr) -> None:
+        kind = target.tree.kind
+        if kind == TupleLiteral.KIND or kind == ListLiteral.KIND:
+            items = _items(target)
+            starred = _check_targets(items, target.range)
+            found = self.emit_sugared(value, len(items) - starred)
+            self._unpack(items, found, value.range)
+        elif kind == Subscript.KIND:
+            self.assign_subscript(statement.range, Subscript(target.tree), self.emit_expression(value))
+        elif kind == Select.KIND:
+            self._assign_attribute(target, value)
+        else:
+            self._assign(target, self.emit_sugared(value), value.range)
+
+    def _assign_attribute(self, target: Expr, value: Expr) -> None:
+        select = Select(target.tree)
+        owner = self.emit_sugared(select.value)
+        hint = None
+        if isinstance(owner, SimpleValue) and isinstance(owner.value.type, ClassType):
+            hint = owner.value.type.attribute_type(select.selector.name)
+        found = self.emit_expression(value, hint)
+        owner.set_attribute(target.range, self.graph, select.selector.name, found)
+
+    # -------------------------------------------------------------------------------------- to several
+
+    def assign_targets(self, targets: Sequence[Expr], values: Sequence[SugaredValue], range: SourceRange) -> None:
+        for target, value in zip(targets, values, strict=True):
+            self._assign(target, value, range)
+
+    def _assign(self, target: Expr, value: SugaredValue, range: SourceRange) -> None:
+        """Assign what ``value`` means to one target; ``range`` is the place of the value."""
+        kind = target.tree.kind
+        if kind == Var.KIND:
+            self.environment.assign(Var(target.tree).name.name, target.range, value)
+        elif kind in (TupleLiteral.KIND, ListLiteral.KIND):
+            items = _items(target)
+            _check_targets(items, target.range)
+            self._unpack(items, value, range)
+        elif kind == Subscript.KIND:
+            self.assign_subscript(range, Subscript(target.tree), value.as_value(range, self.graph))
+        elif kind == Select.KIND:
+            select = Select(target.tree)
+            owner = self.emit_sugared(select.value)
+            owner.set_attribute(target.range, self.graph, select.selector.name, value.as_value(range, self.graph))
+        elif kind == Starred.KIND:
+            raise UnsupportedError("a starred target stands alone; write it within a tuple of targets", target.range)
+        else:
+            raise UnsupportedError("this cannot be assigned to", target.range)
+
+    def _unpack(self, targets: Sequence[Expr], value: SugaredValue, range: SourceRange) -> None:
+        star = next((i for i, target in enumerate(targets) if target.tree.kind == Starred.KIND), None)
+        count = len(targets)
+        elements = value.as_tuple(range, self.graph, count if star is None else None)
+        if star is None:
+            if len(elements) != count:
+                few = "not enough" if len(elements) < count else "too many"
+                raise TypeMismatchError(f"{few} values to unpack: {count} targets, {len(elements)} values", range)
+            self.assign_targets(targets, elements, range)
+            return
+        behind = count - star - 1
+        if len(elements) < count - 1:
+            raise TypeMismatchError(
+                f"not enough values to unpack: at least {count - 1} needed, got {len(elements)}", range
+            )
+        end = len(elements) - behind
+        self.assign_targets(targets[:star], elements[:star], range)
+        rest = [element.as_value(range, self.graph) for element in elements[star:end]]
+        starred = Starred(targets[star].tree).value
+        self._assign(starred, SimpleValue(self._starred_list(rest, range)), range)
+        self.assign_targets(targets[star + 1 :], elements[end:], range)
+
+    def _starred_list(self, values: Sequence[Value], range: SourceRange) -> Value:
+        """What a starred target holds: a list, as in Python; a tuple where the elements are of different types."""
+        common = unify_all(unshaped(value.type) for value in values)
+        if common is not None:
+            return self.insert_node("prim::ListConstruct", range, list(values), [ListType(common)]).output
+        type = TupleType(tuple(value.type for value in values))
+        return self.insert_node("prim::TupleConstruct", range, list(values), [type]).output
+
+    # --------------------------------------------------------------------------------------- augmented
+
+    def emit_aug_assign(self, statement: AugAssign) -> None:
+        target = statement.target
+        kind = target.tree.kind
+        if kind == Var.KIND:
+            name = Var(target.tree).name.name
+            result = self._augment(statement, self.emit_expression(target))
+            self.environment.assign_value(name, target.range, result)
+        elif kind == Select.KIND:
+            self._augment_attribute(statement, Select(target.tree))
+        elif kind == Subscript.KIND:
+            self._augment_subscript(statement, Subscript(target.tree))
+        else:
+            raise UnsupportedError("this cannot be assigned to", target.range)
+
+    def _augment(self, statement: AugAssign, current: Value) -> Value:
+        """The new value of the target: a tensor or a list changed in place, else a fresh value."""
+        rhs = self.emit_expression(statement.value)
+        return self._apply(statement, current, rhs)
+
+    def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
+        operator, range = statement.operator, statement.range
+        type = current.type
+        arguments = [self.argument(rhs, statement.value.range)]
+        itself = self.argument(current, statement.target.range)
+        if isinstance(type, TensorType) and operator in _IN_PLACE:
+            return insert_builtin_call(range, self.graph, _IN_PLACE[operator], arguments, [], itself)
+        if isinstance(type, ListType) and operator in ("+", "*"):
+            return insert_builtin_call(range, self.graph, _IN_PLACE[operator], arguments, [], itself)
+        if isinstance(type, ClassType):
+            method = BINARY_KINDS[operator][1]
+            in_place = f"__i{method[2:]}"
+            if in_place in type.methods:
+                target = MagicMethod(in_place, BuiltinFunction(BINARY_KINDS[operator][0]))
+                return target.call(range, self.graph, [itself, *arguments], [], 1).as_value(range, self.graph)
+        return self.binary(operator, current, rhs, BinOp.create(range, operator, statement.target, statement.value))
+
+    def _augment_attribute(self, statement: AugAssign, target: Select) -> None:
+        owner = self.emit_sugared(target.value)
+        name = target.selector.name
+        current = owner.attribute(target.range, self.graph, name).as_value(target.range, self.graph)
+        result = self._augment(statement, current)
+        if not isinstance(current.type, TensorType):
+            owner.set_attribute(statement.range, self.graph, name, result)
+
+    def _augment_subscript(self, statement: AugAssign, target: Subscript) -> None:
+        base = self.emit_expression(target.value)
+        range = statement.range
+        if isinstance(base.type, TensorType):
+            view, tensors = self.slice_and_select(target.range, base, target.indices)
+            if not tensors:
+                self._augment(statement, view)
+                return
+            indices = self._tensor_list(tensors, range)
+            indexed = self.insert("aten::index", range, view, indices)
+            self.insert("aten::index_put_", range, view, indices, self._augment(statement, indexed))
+            return
+        if len(target.indices) != 1 or target.indices[0].tree.kind == "slice":
+            raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
+        index = self.emit_expression(target.indices[0])
+        rhs = self.emit_expression(statement.value)
+        current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
+        result = self._apply(statement, current, rhs)
+        arguments = [self.argument(item, range) for item in (base, index, result)]
+        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
+
+
+def _items(target: Expr) -> list[Expr]:
+    return TupleLiteral(target.tree).items if target.tree.kind == TupleLiteral.KIND else ListLiteral(target.tree).items
+
+
+def _check_targets(targets: Sequence[Expr], range: SourceRange) -> int:
+    """The number of starred targets, at most one."""
+    starred = sum(target.tree.kind == Starred.KIND for target in targets)
+    if starred > 1:
+        raise UnsupportedError("only one target can be starred", range)
+    return starred

@@ -1,0 +1,47 @@
+"""Calls of builtins: operators of the registry, and functions that are themselves written in TorchScript."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+
+from rekindle.errors import SourceRange, UndefinedNameError
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.registry import REGISTRY
+
+find_builtin_functions: Callable[[str], Sequence[FunctionRecord]] = lambda kind: ()  # noqa: E731
+"""A slot: the functions written in TorchScript that extend an operator. :mod:`rekindle.frontend.builtins` fills it."""
+
+
+def insert_builtin_call(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None = None,
+) -> Value:
+    """Insert the call of the builtin ``kind`` that fits the arguments; several results come as a tuple.
+
+    Raises:
+        SchemaError: no overload fits.
+        UndefinedNameError: there is no such builtin.
+    """
+    operators = REGISTRY.overloads(kind)
+    functions = find_builtin_functions(kind)
+    if not operators and not functions:
+        raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
+    schemas = [operator.schema for operator in operators] + [function.schema for function in functions]
+    index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
+    if index < len(operators):
+        return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
+    # Builtin functions are thin wrappers: inlining them keeps graphs readable.
+    results = graph.insert_graph(functions[index - len(operators)].graph, plan.inputs(graph, range))
+    return results[0]
+
+
+def _similar(kind: str) -> str | None:
+    close = difflib.get_close_matches(kind, REGISTRY.registered_kinds(), n=3, cutoff=0.8)
+    return f"did you mean {' or '.join(repr(name) for name in close)}?" if close else None

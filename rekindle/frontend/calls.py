@@ -1,0 +1,174 @@
+"""Calls whose arguments are not simply evaluated: ``range``, ``enumerate``, ``getattr``, ``annotate`` …"""
+
+from __future__ import annotations
+
+from rekindle.errors import TypeMismatchError, UnsupportedError
+from rekindle.frontend.iterables import IterableTree, RangeValue
+from rekindle.frontend.loops import FOREVER, LoopEmitter
+from rekindle.frontend.special_forms import SpecialForm
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.values import SimpleValue, SugaredTuple
+from rekindle.ir.matching import convert_value
+from rekindle.ir.types import NONE, STRING, TENSOR, DictType, ListType, TupleType, Type, without_none
+from rekindle.syntax.views import Apply, Expr, StringLiteral
+
+
+class CallEmitter(LoopEmitter):
+    """Emits calls of special forms."""
+
+    def emit_special_form(self, form: SpecialForm, call: Apply, hint: Type | None) -> SugaredValue:
+        emit = self._FORMS.get(form.name)
+        if emit is None:
+            raise UnsupportedError(f"'{form.name}' is not supported", call.range)
+        keywords = [item.name.name for item in call.attributes]
+        if keywords and form.name not in ("dict", "enumerate", "zip"):
+            raise UnsupportedError(f"{form.name} takes no keyword argument '{keywords[0]}' here", call.range)
+        return emit(self, call, hint)
+
+    def _expect(self, call: Apply, low: int, high: int) -> list[Expr]:
+        """The arguments of ``call``, of which there must be ``low`` to ``high``."""
+        count = len(call.inputs)
+        if not low <= count <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            noun = "argument" if wanted == "1" else "arguments"
+            raise TypeMismatchError(f"{call.callee.range.text} takes {wanted} {noun}, got {count}", call.range)
+        return call.inputs
+
+    # --------------------------------------------------------------------------------------- iterables
+
+    def _range(self, call: Apply, hint: Type | None) -> SugaredValue:
+        values = [item.materialise(self.graph) for item in self.emit_arguments(call.inputs)]
+        return RangeValue(call.range, self.graph, values)
+
+    def _zip(self, call: Apply, hint: Type | None) -> SugaredValue:
+        if not call.inputs:
+            raise TypeMismatchError("zip takes at least one iterable", call.range)
+        for item in call.attributes:
+            raise UnsupportedError(f"zip takes no keyword argument '{item.name.name}' here", item.range)
+        children = [self.emit_sugared(item).iterator(item.range, self.graph) for item in call.inputs]
+        return IterableTree(call.range, self.graph, children)
+
+    def _enumerate(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 1, 2)
+        start = inputs[1] if len(inputs) == 2 else None
+        for item in call.attributes:
+            if item.name.name != "start" or start is not None:
+                raise UnsupportedError(f"enumerate takes no keyword argument '{item.name.name}' here", item.range)
+            start = item.value
+        bounds = [] if start is None else [self.emit_expression(start)]
+        bounds.append(self.literal(FOREVER, call.range))
+        iterator = self.emit_sugared(inputs[0]).iterator(inputs[0].range, self.graph)
+        counter = RangeValue(call.range, self.graph, bounds, iterator.static_length if iterator.must_unroll else None)
+        return IterableTree(call.range, self.graph, [counter, iterator])
+
+    def _reversed(self, call: Apply, hint: Type | None) -> SugaredValue:
+        (item,) = self._expect(call, 1, 1)
+        source = self.emit_sugared(item)
+        if source.static_length is not None and not isinstance(source, SimpleValue):
+            return SugaredTuple(list(reversed(source.as_tuple(item.range, self.graph))))
+        value = source.as_value(item.range, self.graph)
+        if isinstance(value.type, TupleType):
+            return SugaredTuple(list(reversed(SimpleValue(value).as_tuple(item.range, self.graph))))
+        if not isinstance(value.type, ListType):
+            raise TypeMismatchError(f"reversed takes a list or a tuple, got {value.type.annotation}", item.range)
+        return SimpleValue(self.insert("aten::slice", call.range, value, None, None, -1))
+
+    # -------------------------------------------------------------------------------------- containers
+
+    def _list(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 0, 1)
+        if not inputs:
+            wanted = None if hint is None else without_none(hint)
+            if isinstance(wanted, ListType):
+                return SimpleValue(self.insert_node("prim::ListConstruct", call.range, [], [wanted]).output)
+            return SimpleValue(self.insert_node("prim::EmptyListLiteral", call.range, [], [ListType(TENSOR)]).output)
+        return SimpleValue(self.list_of(call.range, self.emit_sugared(inputs[0]), hint))
+
+    def _tuple(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 0, 1)
+        elements = self.emit_sugared(inputs[0]).as_tuple(inputs[0].range, self.graph) if inputs else []
+        return SimpleValue(SugaredTuple(elements).as_value(call.range, self.graph))
+
+    def _dict(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 0, 1)
+        wanted = None if hint is None else without_none(hint)
+        if inputs and not call.attributes:
+            return SimpleValue(self.call_builtin("aten::dict", call.range, self.emit_expression(inputs[0])))
+        if inputs:
+            raise UnsupportedError("dict takes an iterable or keywords here, not both", call.range)
+        values = [self.emit_expression(item.value) for item in call.attributes]
+        keys = [self.graph.insert_constant(item.name.name, range=item.range) for item in call.attributes]
+        type = DictType(STRING, values[0].type if values else TENSOR)
+        if isinstance(wanted, DictType):
+            type = wanted
+        for value, item in zip(values, call.attributes, strict=True):
+            if not value.type.is_subtype_of(type.value):
+                raise TypeMismatchError(
+                    f"expected {type.value.annotation} here, got {value.type.annotation}", item.value.range
+                )
+        pairs = [item for pair in zip(keys, values, strict=True) for item in pair]
+        return SimpleValue(self.insert_node("prim::DictConstruct", call.range, pairs, [type]).output)
+
+    # ---------------------------------------------------------------------------- attributes and types
+
+    def _getattr(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 2, 3)
+        name = self._literal_name(inputs[1], "getattr")
+        base = self.emit_sugared(inputs[0])
+        if len(inputs) == 3 and not base.has_attribute(call.range, self.graph, name):
+            return self.emit_sugared(inputs[2])
+        return base.attribute(call.range, self.graph, name)
+
+    def _literal_name(self, expr: Expr, form: str) -> str:
+        if expr.tree.kind != StringLiteral.KIND:
+            raise UnsupportedError(f"{form} needs the name as a string literal", expr.range)
+        return StringLiteral(expr.tree).text
+
+    def _question(self, call: Apply, hint: Type | None) -> SugaredValue:
+        self._expect(call, 2, 2)
+        form = self.emit_sugared(call.callee)
+        assert isinstance(form, SpecialForm)
+        condition = self.emit_hasattr(call) if form.name == "hasattr" else self.emit_isinstance(call)
+        return SimpleValue(condition.value)
+
+    def _annotate(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 2, 2)
+        type = parse_type_expression(inputs[0], self.resolver)
+        value = convert_value(self.graph, self.emit_expression(inputs[1], type), type, call.range)
+        if not value.type.is_subtype_of(type):
+            raise TypeMismatchError(
+                f"annotate declares {type.annotation}, but the value is {value.type.annotation}", call.range
+            )
+        if type.is_optional and value.type == NONE:
+            # None alone would lose the type that was asked for.
+            value = self.graph.insert_constant(None, type, call.range)
+        return SimpleValue(value)
+
+    def _uninitialized(self, call: Apply, hint: Type | None) -> SugaredValue:
+        (item,) = self._expect(call, 1, 1)
+        type = parse_type_expression(item, self.resolver)
+        return SimpleValue(self.insert_node("prim::Uninitialized", call.range, [], [type]).output)
+
+    def _unchecked_cast(self, call: Apply, hint: Type | None) -> SugaredValue:
+        inputs = self._expect(call, 2, 2)
+        type = parse_type_expression(inputs[0], self.resolver)
+        value = self.emit_expression(inputs[1])
+        return SimpleValue(self.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
+
+    _FORMS = {
+        "range": _range,
+        "zip": _zip,
+        "enumerate": _enumerate,
+        "reversed": _reversed,
+        "list": _list,
+        "tuple": _tuple,
+        "dict": _dict,
+        "getattr": _getattr,
+        "hasattr": _question,
+        "isinstance": _question,
+        "annotate": _annotate,
+        "uninitialized": _uninitialized,
+        "unchecked_cast": _unchecked_cast,
+    }
+

@@ -1,0 +1,230 @@
+"""Conditions: short circuits, ``is None``, ``isinstance``, and what they tell of types."""
+
+from __future__ import annotations
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.expressions import ExpressionEmitter
+from rekindle.frontend.refinement import Condition, Refinements
+from rekindle.frontend.special_forms import SpecialForm
+from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
+from rekindle.frontend.values import FunctionValue, SimpleValue
+from rekindle.ir.graph import Value
+from rekindle.ir.types import (
+    ANY,
+    ANY_LIST,
+    ANY_TUPLE,
+    BOOL,
+    NONE,
+    AnyType,
+    NoneType,
+    Type,
+    UnionBase,
+    union,
+    union_members,
+    without_none,
+)
+from rekindle.syntax.views import Apply, BinOp, Expr, StringLiteral, TernaryIf, TupleLiteral, UnaryOp, Var
+
+
+class ConditionEmitter(ExpressionEmitter):
+    """Emits conditions and the expressions that branch on them."""
+
+    def emit_condition(self, expr: Expr) -> Condition:
+        """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
+        kind = expr.tree.kind
+        if kind in ("and", "or"):
+            return self._short_circuit(BinOp(expr.tree))
+        if kind == "not":
+            return self._negation(expr, self.emit_condition(UnaryOp(expr.tree).operand))
+        if kind == "not_in":
+            operands = BinOp(expr.tree)
+            contained = BinOp.create(expr.range, "in", operands.lhs, operands.rhs)
+            return self._negation(expr, self.emit_condition(contained))
+        if kind in ("is", "is_not"):
+            return self._identity(BinOp(expr.tree))
+        if kind == "apply":
+            found = self._type_question(Apply(expr.tree))
+            if found is not None:
+                return found
+        value = self.to_bool(self.emit_expression(expr), expr.range)
+        return Condition(value, static=constant_bool(value))
+
+    def emit_condition_value(self, expr: Expr) -> Value:
+        return self.emit_condition(expr).value
+
+    def _negation(self, expr: Expr, inner: Condition) -> Condition:
+        value = self.insert("aten::__not__", expr.range, inner.value)
+        return Condition(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
+
+    def _static(self, range: SourceRange, answer: bool, refinements: Refinements | None = None) -> Condition:
+        return Condition(self.graph.insert_constant(answer, range=range), refinements or Refinements(), answer)
+
+    # -------------------------------------------------------------------------------- and, or, if-else
+
+    def _short_circuit(self, expr: BinOp) -> Condition:
+        is_or = expr.operator == "or"
+        lhs = self.emit_condition(expr.lhs)
+        if lhs.static is is_or:
+            return lhs  # the right side is never asked, and need not even compile
+        if lhs.static is not None:
+            self.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
+            rhs = self.emit_condition(expr.rhs)
+            return Condition(rhs.value, _joined(is_or, lhs, rhs), rhs.static)
+        found: list[Condition] = []
+
+        def decided() -> Value:
+            return self.graph.insert_constant(is_or, range=expr.range)
+
+        def asked() -> Value:
+            found.append(self.emit_condition(expr.rhs))
+            return found[0].value
+
+        branches = (decided, asked) if is_or else (asked, decided)
+        node, _, _ = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
+        rhs = found[0]
+        static = is_or if rhs.static is is_or else None
+        return Condition(node.add_output(BOOL), _joined(is_or, lhs, rhs), static)
+
+    def emit_ternary(self, expr: TernaryIf, hint: Type | None) -> Value:
+        condition = self.emit_condition(expr.condition)
+        if condition.static is not None:
+            taken = expr.true_expr if condition.static else expr.false_expr
+            return self.emit_expression(taken, hint)
+        node, true, false = self.branch(
+            expr.range,
+            condition.value,
+            condition.refinements,
+            lambda: self.emit_expression(expr.true_expr, hint),
+            lambda: self.emit_expression(expr.false_expr, hint),
+        )
+        return node.add_output(self.join_types(expr.range, true, false, hint))
+
+    # -------------------------------------------------------------------------------------- is, is not
+
+    def _identity(self, expr: BinOp) -> Condition:
+        positive = expr.operator == "is"
+        lhs, rhs = self.emit_expression(expr.lhs), self.emit_expression(expr.rhs)
+        lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
+        if lhs_none and rhs_none:
+            return self._static(expr.range, positive)
+        if (lhs_none and not rhs.type.is_optional) or (rhs_none and not lhs.type.is_optional):
+            return self._static(expr.range, not positive)
+        kind = "aten::__is__" if positive else "aten::__isnot__"
+        value = self.insert(kind, expr.range, lhs, rhs)
+        asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
+        refinements = Refinements()
+        if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
+            present = {Var(asked.tree).name.name: without_none(asked_value.type)}
+            refinements = Refinements({}, present) if positive else Refinements(present, {})
+        return Condition(value, refinements)
+
+    # ----------------------------------------------------------------------------- isinstance, hasattr
+
+    def _type_question(self, call: Apply) -> Condition | None:
+        """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
+        if call.callee.tree.kind not in ("variable", "."):
+            return None
+        name = dotted_name(call.callee)
+        if name is None or name.rpartition(".")[2] not in ("isinstance", "hasattr"):
+            return None
+        callee = self.emit_sugared(call.callee)
+        if not isinstance(callee, SpecialForm) or callee.name not in ("isinstance", "hasattr"):
+            return None
+        if len(call.inputs) != 2 or call.attributes:
+            raise UnsupportedError(f"{callee.name} takes two arguments", call.range)
+        if callee.name == "hasattr":
+            return self.emit_hasattr(call)
+        return self.emit_isinstance(call)
+
+    def emit_hasattr(self, call: Apply) -> Condition:
+        object, name = call.inputs
+        if name.tree.kind != StringLiteral.KIND:
+            raise UnsupportedError("hasattr needs the name as a string literal", name.range)
+        found = self.emit_sugared(object).has_attribute(object.range, self.graph, StringLiteral(name.tree).text)
+        return self._static(call.range, found)
+
+    def emit_isinstance(self, call: Apply) -> Condition:
+        object, classes = call.inputs
+        asked = self._class_info(classes)
+        sugared = self.emit_sugared(object)
+        if isinstance(sugared, FunctionValue):
+            return self._static(call.range, False)
+        value = sugared.as_value(object.range, self.graph)
+        yes: list[Type] = []
+        no: list[Type] = []
+        for part in union_members(value.type):
+            (yes if _certainly(part, asked) else no).append(part)
+        if not no:
+            return self._static(call.range, True)
+        maybe = [type for part in no for type in asked if _possibly(part, type)]
+        if not yes and not maybe:
+            return self._static(call.range, False)
+        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], types=asked)
+        refinements = Refinements()
+        if object.tree.kind == "variable":
+            name = Var(object.tree).name.name
+            positive = union((*yes, *maybe))
+            if positive not in (ANY_LIST, ANY_TUPLE, value.type):
+                refinements.if_true[name] = positive
+            rest = [part for part in no if not isinstance(part, AnyType)]
+            if rest and len(rest) == len(no):
+                refinements.if_false[name] = union(rest)
+        return Condition(node.output, refinements)
+
+    def _class_info(self, expr: Expr) -> list[Type]:
+        """The types that the second argument of isinstance names."""
+        if expr.tree.kind == TupleLiteral.KIND:
+            return [type for item in TupleLiteral(expr.tree).items for type in self._class_info(item)]
+        name = dotted_name(expr)
+        if name in ("list", "tuple"):
+            return [ANY_LIST if name == "list" else ANY_TUPLE]
+        if name is not None and "." not in name:
+            found = self._class_value(name, expr.range)
+            if found is not None:
+                return found
+        return [parse_type_expression(expr, self.resolver)]
+
+    def _class_value(self, name: str, range: SourceRange) -> list[Type] | None:
+        """The types behind a name that stands for a tuple of classes."""
+        found = self.resolver.resolve_value(name, range, self.graph)
+        if found is None or isinstance(found, SimpleValue):
+            return None
+        type = found.as_type(range)
+        if type is not None:
+            return [type]
+        try:
+            parts = [item.as_type(range) for item in found.as_tuple(range, self.graph)]
+        except UnsupportedError:
+            return None
+        types = [part for part in parts if part is not None]
+        return types if len(types) == len(parts) and types else None
+
+
+def _joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
+    return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
+
+
+def _certainly(part: Type, asked: list[Type]) -> bool:
+    """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's isinstance."""
+    if any(part.is_subtype_of(type) for type in asked):
+        return True
+    return part == BOOL and any(type.kind == "IntType" for type in asked)
+
+
+def _possibly(part: Type, type: Type) -> bool:
+    """Whether a value of type ``part`` may turn out to be an instance of ``type``."""
+    if part == ANY:
+        return True
+    if part == NONE or type == NONE:
+        return part == type
+    if part.kind == "NumberType":
+        return type.kind in ("IntType", "FloatType", "ComplexType")
+    return type.is_subtype_of(part)
+
+
+def constant_bool(value: Value) -> bool | None:
+    """The bool that ``value`` is a constant of, or None."""
+    if value.node.kind == "prim::Constant" and value.type == BOOL:
+        return bool(value.node.attributes["value"])
+    return None
+

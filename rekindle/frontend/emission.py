@@ -1,0 +1,173 @@
+"""The state of one function's emission, and what every part of the emitter needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.environment import Environment, Frame
+from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.special_forms import GLOBALS
+from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import BOOL, ClassType, Type
+from rekindle.syntax.views import Expr, Stmt
+
+
+class SelfBinding(Protocol):
+    """How ``self`` of a method is known: its class, and what its value means."""
+
+    @property
+    def type(self) -> ClassType: ...
+
+    def sugared(self, value: Value) -> SugaredValue: ...
+
+
+class LoopKind(Enum):
+    """What kind of loop a statement stands in."""
+
+    NONE = 0
+    LOOP = 1
+    UNROLLED = 2
+
+
+@dataclass(slots=True)
+class ReturnTypes:
+    """The type that a function declares to return, and the one that its return statements so far agree on."""
+
+    declared: Type | None = None
+    merged: Type | None = None
+
+
+class Emission:
+    """The base of the emitter: graph, names, control state. The classes that build on it add the forms of the language."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.graph = Graph()
+        self.resolver = resolver
+        self.environment = Environment(self.graph, resolver, GLOBALS.get)
+        self.returns = ReturnTypes()
+        self.exited: set[Block] = set()
+        """Blocks of which the end is never reached: all paths return, raise, break or continue."""
+        self.loop = LoopKind.NONE
+        self._constants: dict[tuple[type, object], Value] = {}
+
+    # -------------------------------------------------------------------- what the parts below provide
+
+    def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
+        """The value of ``expr``; ``hint`` is the type that is wanted, which types empty literals."""
+        raise NotImplementedError
+
+    def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
+        """What ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked to."""
+        raise NotImplementedError
+
+    def emit_statements(self, statements: list[Stmt]) -> None:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------- nodes
+
+    def insert(self, kind: str, range: SourceRange, *arguments: object, **keywords: object) -> Value:
+        """Insert a call of the operator ``kind``."""
+        return self.graph.insert(kind, arguments, keywords, range)
+
+    def insert_node(
+        self, kind: str, range: SourceRange, inputs: list[Value], types: list[Type], **attributes: object
+    ) -> Node:
+        return self.graph.insert_node(
+            self.graph.create(kind, inputs, types=types, attributes=attributes, range=range)  # type: ignore[arg-type]
+        )
+
+    def argument(self, value: Value, range: SourceRange) -> CallArgument:
+        return CallArgument(value, range=range)
+
+    def literal(self, number: int | float | complex, range: SourceRange) -> Value:
+        """A number of the program. Equal ones are one constant, which stands at the start of the graph."""
+        key = (type(number), repr(number))
+        found = self._constants.get(key)
+        if found is None:
+            start = self.graph.block.return_node.next
+            with self.graph.inserting_before(start):
+                found = self.graph.insert_constant(number, range=range)
+            self._constants[key] = found
+        return found
+
+    # ------------------------------------------------------------------------------------------ blocks
+
+    @contextmanager
+    def inside(self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None) -> Iterator[Frame]:
+        """Emit to the end of ``block``, with a frame of its own, in which variables have the refined types."""
+        frame = self.environment.push(block)
+        try:
+            with self.graph.inserting_at_end(block):
+                if refinements and range is not None:
+                    self.refine(refinements, range)
+                yield frame
+        finally:
+            self.environment.pop()
+
+    @contextmanager
+    def in_loop(self, kind: LoopKind) -> Iterator[None]:
+        saved, self.loop = self.loop, kind
+        try:
+            yield
+        finally:
+            self.loop = saved
+
+    def refine(self, types: dict[str, Type], range: SourceRange) -> None:
+        """From here on the variables have these types, each narrower than before."""
+        for name, type in types.items():
+            value = self.environment.lookup_value(name, range)
+            cast = self.insert_node("prim::unchecked_cast", range, [value], [type]).output
+            cast.set_name(name)
+            self.environment.store(name, range, cast, type)
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether what follows in this block is never reached."""
+        return self.environment.block in self.exited
+
+    def mark_exited(self) -> None:
+        self.exited.add(self.environment.block)
+
+    # ------------------------------------------------------------------------------------- conversions
+
+    def to_bool(self, value: Value, range: SourceRange) -> Value:
+        """``bool(value)``, for a condition."""
+        if value.type == BOOL:
+            return value
+        result = GLOBALS["bool"].call(range, self.graph, [CallArgument(value, range=range)], [], 1)
+        found = result.as_value(range, self.graph)
+        if found.type != BOOL:
+            raise TypeMismatchError(f"a condition must be a bool, got {found.type.annotation}", range)
+        return found
+
+    def branch(
+        self,
+        range: SourceRange,
+        condition: Value,
+        refinements: Refinements,
+        if_true: Callable[[], Value],
+        if_false: Callable[[], Value],
+    ) -> tuple[Node, Value, Value]:
+        """``prim::If`` of which each branch computes one value; its output is not added yet."""
+        node = self.insert_node("prim::If", range, [condition], [])
+        values: list[Value] = []
+        for emit, types in ((if_true, refinements.if_true), (if_false, refinements.if_false)):
+            block = node.add_block()
+            with self.inside(block, types, range):
+                value = emit()
+                block.add_output(value)
+                values.append(value)
+        return node, values[0], values[1]
+
+
+def simple(value: SugaredValue) -> Value | None:
+    """The graph's value, if the sugared value is one."""
+    return value.value if isinstance(value, SimpleValue) else None

@@ -1,0 +1,432 @@
+"""The emitter: a tree becomes a graph.
+
+It walks a definition, resolves names to sugared values, checks types, and emits nodes; variables become loads and stores. Then the graph is
+converted to SSA (:mod:`rekindle.frontend.ssa`).
+
+The emitter is one class in several layers, each of which adds forms of the language to the one before::
+
+    Emission            graph, names, control state           emission.py
+    ExpressionEmitter   literals, operators, names, calls     expressions.py
+    ConditionEmitter    and, or, if-else, is, isinstance      conditions.py
+    SubscriptEmitter    indexing and slicing                  subscripts.py
+    LoopEmitter         loops and comprehensions              loops.py
+    CallEmitter         range, enumerate, annotate …          calls.py
+    AssignmentEmitter   assignments                           assignments.py
+    FunctionEmitter     statements and the whole function     here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.environment import Frame, is_meaningful
+from rekindle.frontend.refinement import Condition
+from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance
+from rekindle.frontend.ssa import convert_to_ssa
+from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.matching import convert_value
+from rekindle.ir.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.types import ANY, NONE, STRING, TENSOR, ListType, Type, UnionBase, unify
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    Assert,
+    Assign,
+    AugAssign,
+    Const,
+    Def,
+    Delete,
+    Expr,
+    ExprStmt,
+    For,
+    Ident,
+    If,
+    NoneLiteral,
+    Param,
+    Raise,
+    Return,
+    Stmt,
+    StringLiteral,
+    Subscript,
+    Var,
+    While,
+    With,
+)
+
+
+def emit_function(
+    definition: Def,
+    resolver: Resolver,
+    *,
+    name: str | None = None,
+    self_binding: SelfBinding | None = None,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, Type] | None = None,
+    return_type: Type | None = None,
+) -> tuple[Graph, FunctionSchema]:
+    """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
+
+    ``defaults`` are the values of default arguments; where they are not given, those written in the definition must be literals.
+    ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
+
+    Raises:
+        CompileError: the definition cannot be compiled.
+    """
+    schema = declare_schema(
+        definition,
+        resolver,
+        name=name,
+        self_binding=self_binding,
+        defaults=defaults,
+        parameter_types=parameter_types,
+        return_type=return_type,
+    )
+    emitter = FunctionEmitter(resolver)
+    result = emitter.emit_definition(definition, schema, self_binding)
+    convert_to_ssa(emitter.graph)
+    returns = (Argument("", result),)
+    return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, returns)
+
+
+def declare_schema(
+    definition: Def,
+    resolver: Resolver,
+    *,
+    name: str | None = None,
+    self_binding: SelfBinding | None = None,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, Type] | None = None,
+    return_type: Type | None = None,
+) -> FunctionSchema:
+    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the result is
+    left out where it is not declared."""
+    arguments: list[Argument] = []
+    for position, param in enumerate(definition.params):
+        if position == 0 and self_binding is not None:
+            arguments.append(Argument(param.name.name, self_binding.type))
+            continue
+        type = (parameter_types or {}).get(param.name.name)
+        if type is None:
+            type = TENSOR if param.annotation is None else parse_type_expression(param.annotation, resolver)
+        default = _default_of(param, type, defaults)
+        size = None if param.annotation is None else broadcast_size(param.annotation)
+        arguments.append(Argument(param.name.name, type, default, param.kwarg_only, size=size))
+    returns: tuple[Argument, ...] = ()
+    if return_type is not None:
+        returns = (Argument("", return_type),)
+    elif definition.return_type is not None:
+        returns = (Argument("", parse_type_expression(definition.return_type, resolver)),)
+    return FunctionSchema(name or definition.name.name, "", tuple(arguments), returns)
+
+
+def _default_of(param: Param, type: Type, defaults: Mapping[str, object] | None) -> object:
+    if defaults is not None and param.name.name in defaults:
+        return defaults[param.name.name]
+    if param.default is None:
+        return MISSING
+    return literal_value(param.default)
+
+
+def literal_value(expr: Expr) -> object:
+    """The Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+
+    Raises:
+        UnsupportedError: ``expr`` is no literal.
+    """
+    kind = expr.tree.kind
+    simple: dict[str, object] = {"none": None, "true": True, "false": False}
+    if kind in simple:
+        return simple[kind]
+    if kind == "const":
+        return Const(expr.tree).value
+    if kind == "string_literal":
+        return expr.tree.string(0)
+    if kind == "unary_minus":
+        value = literal_value(Expr(expr.tree.subtree(0)))
+        if isinstance(value, (int, float, complex)):
+            return -value
+    if kind in ("list_literal", "tuple_literal"):
+        items = [literal_value(Expr(item)) for item in expr.tree.subtree(0).subtrees()]
+        return items if kind == "list_literal" else tuple(items)
+    raise UnsupportedError("a default argument must be a literal here", expr.range)
+
+
+class FunctionEmitter(AssignmentEmitter):
+    """Emits the statements of one function."""
+
+    def emit_definition(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> Type:
+        """Emit the whole definition; returns the type of its result."""
+        if schema.returns:
+            self.returns.declared = schema.returns[0].type
+        self._emit_parameters(definition, schema, self_binding)
+        self.emit_statements(definition.body)
+        self._close(definition)
+        self._erase_empty_list_literals()
+        return self.returns.declared or self.returns.merged or NONE
+
+    def _emit_parameters(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> None:
+        for position, (param, argument) in enumerate(zip(definition.params, schema.arguments, strict=True)):
+            name = param.name.name
+            value = self.graph.add_input(name if is_meaningful(name) else "", argument.type)
+            if position == 0 and self_binding is not None:
+                self.environment.assign(name, param.name.range, self_binding.sugared(value))
+            else:
+                self.environment.assign_value(name, param.name.range, value)
+
+    def _close(self, definition: Def) -> None:
+        """The end of the body: an implied ``return None`` where it can be reached."""
+        if self.has_exited:
+            if self.returns.merged is None:
+                self.returns.merged = self.returns.declared or NONE
+            return
+        declared = self.returns.declared
+        if declared is not None and not NONE.is_subtype_of(declared):
+            raise TypeMismatchError(
+                f"the function is declared to return {declared.annotation}, but not every path returns a value",
+                definition.name.range,
+            )
+        nothing = NoneLiteral(Tree(NoneLiteral.KIND, definition.range))
+        self._emit_return(Return.create(definition.range, nothing))
+
+    def _erase_empty_list_literals(self) -> None:
+        """``[]`` that nothing gave a type is a list of Tensors."""
+        for node in self.graph.find_nodes("prim::EmptyListLiteral"):
+            if node.has_uses:
+                made = self.graph.create("prim::ListConstruct", types=[ListType(TENSOR)], range=node.range)
+                made.insert_before(node)
+                node.replace_all_uses_with(made)
+                made.output.copy_metadata(node.output)
+            node.destroy()
+
+    # -------------------------------------------------------------------------------------- statements
+
+    def emit_statements(self, statements: list[Stmt]) -> None:
+        for statement in statements:
+            emit = self._STATEMENTS.get(statement.tree.kind)
+            if emit is None:
+                raise UnsupportedError(f"'{statement.tree.kind}' statements are not supported", statement.range)
+            emit(self, statement.tree)
+            if self.has_exited:
+                return  # what follows is never reached, and need not even compile
+
+    def _emit_expression_statement(self, tree: Tree) -> None:
+        expr = ExprStmt(tree).expr
+        if expr.tree.kind == StringLiteral.KIND:
+            return  # a docstring
+        self.emit_sugared(expr, 0)
+
+    def _emit_pass(self, tree: Tree) -> None:
+        pass
+
+    def _emit_break(self, tree: Tree) -> None:
+        self.check_jump("break", tree.range)
+        self.insert_node("prim::BreakStmt", tree.range, [], [])
+        self.mark_exited()
+
+    def _emit_continue(self, tree: Tree) -> None:
+        self.check_jump("continue", tree.range)
+        self.insert_node("prim::ContinueStmt", tree.range, [], [])
+        self.mark_exited()
+
+    def _emit_delete(self, tree: Tree) -> None:
+        for target in Delete(tree).targets:
+            if target.tree.kind == Var.KIND:
+                name = Var(target.tree).name.name
+                self.environment.lookup(name, target.range)
+                self.environment.forget(name)
+            elif target.tree.kind == Subscript.KIND:
+                subscript = Subscript(target.tree)
+                if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
+                    raise UnsupportedError("only one element can be deleted at a time", target.range)
+                base = self.emit_expression(subscript.value)
+                self.call_builtin("aten::Delete", tree.range, base, self.emit_expression(subscript.indices[0]))
+            else:
+                raise UnsupportedError("this cannot be deleted", target.range)
+
+    # ----------------------------------------------------------------------------------- raise, assert
+
+    def _emit_raise(self, tree: Tree) -> None:
+        statement = Raise(tree)
+        found = self.emit_sugared(statement.value)
+        if isinstance(found, ExceptionClass):
+            found = found.call(statement.value.range, self.graph, [], [], 1)
+        if not isinstance(found, ExceptionInstance):
+            raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
+        message = found.message
+        if message.type != STRING:
+            message = self.insert("aten::str", statement.range, message)
+        self.graph.insert_node(
+            self.graph.create(
+                "prim::RaiseException", [message, found.class_name], outputs=0, range=statement.range
+            )
+        )
+        self.mark_exited()
+
+    def _emit_assert(self, tree: Tree) -> None:
+        statement = Assert(tree)
+        condition = self.emit_condition(statement.test)
+        range = statement.range
+        message = statement.message or StringLiteral.create(range, "")
+        error = Apply.create(range, Var.create(range, Ident.create(range, "AssertionError")), [message])
+        self._emit_branches(range, condition, [], [Raise.create(range, error)])
+
+    # ------------------------------------------------------------------------------------------ return
+
+    def _emit_return_statement(self, tree: Tree) -> None:
+        self._emit_return(Return(tree))
+
+    def _emit_return(self, statement: Return) -> None:
+        declared = self.returns.declared
+        value = self.emit_expression(statement.value, declared)
+        if declared is not None:
+            if not (value.type == NONE and declared == TENSOR):
+                value = convert_value(self.graph, value, declared, statement.range)
+            if not value.type.is_subtype_of(declared):
+                raise TypeMismatchError(
+                    f"the function is declared to return {declared.annotation}, "
+                    f"but this returns {value.type.annotation}",
+                    statement.range,
+                )
+            self.returns.merged = declared
+            if declared == ANY and value.type != ANY:
+                # So that returns on different paths have one type.
+                value = self.insert_node("prim::unchecked_cast", statement.range, [value], [ANY]).output
+        else:
+            before = self.returns.merged
+            merged = value.type if before is None else unify(before, value.type)
+            if merged is None:
+                assert before is not None
+                raise TypeMismatchError(
+                    f"this returns {value.type.annotation}, but a return before it gives {before.annotation}",
+                    statement.range,
+                    hint="declare the type of the result, for example -> Optional[…] or -> Union[…]",
+                )
+            self.returns.merged = merged
+        self.graph.insert_node(self.graph.create("prim::ReturnStmt", [value], outputs=0, range=statement.range))
+        self.mark_exited()
+
+    # ---------------------------------------------------------------------------------------------- if
+
+    def _emit_if(self, tree: Tree) -> None:
+        statement = If(tree)
+        condition = self.emit_condition(statement.condition)
+        self._emit_branches(statement.range, condition, statement.true_branch, statement.false_branch)
+
+    def _emit_branches(
+        self, range: SourceRange, condition: Condition, if_true: list[Stmt], if_false: list[Stmt]
+    ) -> None:
+        refinements = condition.refinements
+        if condition.static is not None:
+            self.refine(refinements.if_true if condition.static else refinements.if_false, range)
+            self.emit_statements(if_true if condition.static else if_false)
+            return
+        node = self.insert_node("prim::If", range, [condition.value], [])
+        true_block, false_block = node.add_block(), node.add_block()
+        frames: list[Frame] = []
+        for block, types, statements in (
+            (true_block, refinements.if_true, if_true),
+            (false_block, refinements.if_false, if_false),
+        ):
+            place = statements[0].range if statements else range
+            with self.inside(block, types, place) as frame:
+                self.emit_statements(statements)
+            frames.append(frame)
+        true_exits, false_exits = true_block in self.exited, false_block in self.exited
+        if true_exits and false_exits:
+            self.mark_exited()
+            return
+        self._merge_branches(range, node, frames, (true_exits, false_exits))
+
+    def _merge_branches(
+        self, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]
+    ) -> None:
+        """What the names that the branches assign mean behind the ``if``.
+
+        A name is defined if both branches define it, or knew it before; a branch that exits does not count.
+        """
+        words = ("if the condition holds", "if the condition does not hold")
+        for name in sorted({*frames[0].types, *frames[1].types}):
+            types = [frame.find_type(name) for frame in frames]
+            if exits[0] or exits[1]:
+                side = 1 if exits[0] else 0
+                self._merge_with_exit(range, node, name, types[side], side)
+                continue
+            if types[0] is None or types[1] is None:
+                missing = 0 if types[0] is None else 1
+                place = f"line {range.line}" if range.is_known else "above"
+                self.environment.frame.undefined_because[name] = (
+                    f"the if statement of {place} does not assign it {words[missing]}"
+                )
+                continue
+            before = self.environment.frame.find_type(name)
+            unified = unify(types[0], types[1], default_to_union=isinstance(before, UnionBase) or before == ANY)
+            if unified is None:
+                reason = (
+                    f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
+                    f"and {types[1].annotation} {words[1]}"
+                )
+                if before is not None:
+                    raise TypeMismatchError(f"variable '{name}' has no one type: {reason}", range)
+                self.environment.frame.undefined_because[name] = reason
+                continue
+            self.environment.frame.types[name] = unified
+
+    def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
+        """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""
+        if type is None:
+            return
+        block: Block = node.blocks[1 - side]
+        with self.graph.inserting_at_end(block):
+            nothing = self.insert_node("prim::Uninitialized", range, [], [type]).output
+            self.graph.insert_node(
+                self.graph.create("prim::Store", [nothing], outputs=0, attributes={"name": name}, range=range)
+            )
+        self.environment.frame.types[name] = type
+
+    # -------------------------------------------------------------------------------------------- with
+
+    def _emit_with(self, tree: Tree) -> None:
+        statement = With(tree)
+        entered: list[tuple[Value, SourceRange]] = []
+        for item in statement.items:
+            context = self.emit_expression(item.context)
+            result = self._enter(context, item.context)
+            entered.append((context, item.context.range))
+            if item.target is not None:
+                self._assign(item.target, SimpleValue(result), item.context.range)
+        self.emit_statements(statement.body)
+        for context, range in reversed(entered):
+            self.insert_node("prim::Exit", range, [context], [NONE])
+
+    def _enter(self, context: Value, expr: Expr) -> Value:
+        methods = getattr(context.type, "methods", None)
+        if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:
+            raise TypeMismatchError(
+                f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}", expr.range
+            )
+        result = methods["__enter__"].schema.returns[0].type
+        return self.insert_node("prim::Enter", expr.range, [context], [result]).output
+
+    _STATEMENTS: Final[dict[str, Callable[[FunctionEmitter, Tree], None]]] = {
+        "assign": lambda self, tree: self.emit_assign(Assign(tree)),
+        "aug_assign": lambda self, tree: self.emit_aug_assign(AugAssign(tree)),
+        "while": lambda self, tree: self.emit_while(While(tree)),
+        "for": lambda self, tree: self.emit_for(For(tree)),
+        "expression_statement": _emit_expression_statement,
+        "pass": _emit_pass,
+        "break": _emit_break,
+        "continue": _emit_continue,
+        "delete": _emit_delete,
+        "raise": _emit_raise,
+        "assert": _emit_assert,
+        "return": _emit_return_statement,
+        "if": _emit_if,
+        "with": _emit_with,
+    }

@@ -1,0 +1,204 @@
+"""What each name means at a place in the program: a stack of frames, one for each block of control flow.
+
+A variable that holds a value of the graph is not bound to the value itself: assigning emits ``prim::Store[name=x](%v)``, reading emits
+``prim::Load[name=x]()``, and the conversion to SSA finds out which store reaches which load. Sugared values, which have no place in the graph,
+are kept in a table of their own and cannot be assigned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.graph import Block, Graph, Value
+from rekindle.ir.matching import convert_value
+from rekindle.ir.types import TENSOR, ListType, Type, unshaped
+
+
+@dataclass(slots=True)
+class Frame:
+    """The names of one block."""
+
+    block: Block
+    parent: Frame | None = None
+    sugared: dict[str, SugaredValue] = field(default_factory=dict)
+    types: dict[str, Type] = field(default_factory=dict)
+    undefined_because: dict[str, str] = field(default_factory=dict)
+    """Why a name that was assigned on some paths has no meaning here."""
+
+    def find(self, name: str) -> Frame | None:
+        """The innermost frame that knows ``name``."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.types or name in frame.sugared:
+                return frame
+            frame = frame.parent
+        return None
+
+    def find_type(self, name: str) -> Type | None:
+        """The type of the variable ``name``, if it is one that holds a value of the graph."""
+        frame = self.find(name)
+        return None if frame is None else frame.types.get(name)
+
+    def find_reason(self, name: str) -> str | None:
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.undefined_because:
+                return frame.undefined_because[name]
+            frame = frame.parent
+        return None
+
+
+class Environment:
+    """The stack of frames of one function, and the resolver for names that none of them knows."""
+
+    def __init__(self, graph: Graph, resolver: Resolver, builtins: Callable[[str], SugaredValue | None]) -> None:
+        self.graph = graph
+        self.resolver = resolver
+        self.builtins = builtins
+        self.frame = Frame(graph.block)
+
+    @property
+    def block(self) -> Block:
+        return self.frame.block
+
+    def push(self, block: Block) -> Frame:
+        self.frame = Frame(block, self.frame)
+        return self.frame
+
+    def pop(self) -> Frame:
+        """Leave the innermost frame; returns it."""
+        frame = self.frame
+        assert frame.parent is not None
+        self.frame = frame.parent
+        return frame
+
+    # ----------------------------------------------------------------------------------------- reading
+
+    def lookup(self, name: str, range: SourceRange) -> SugaredValue:
+        """What ``name`` means here.
+
+        Raises:
+            UndefinedNameError: nothing.
+        """
+        found = self.find_local(name)
+        if found is None:
+            found = self.resolver.resolve_value(name, range, self.graph)
+        if found is None:
+            found = self.builtins(name)
+        if found is not None:
+            return found
+        reason = self.frame.find_reason(name)
+        if reason is not None:
+            raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
+        raise UndefinedNameError(f"the name '{name}' is not defined", range)
+
+    def find_local(self, name: str) -> SugaredValue | None:
+        """What an assignment in the program has made of ``name``."""
+        frame = self.frame.find(name)
+        if frame is None:
+            return None
+        if name in frame.types:
+            return SimpleValue(self.load(name, frame.types[name]))
+        return frame.sugared[name]
+
+    def lookup_value(self, name: str, range: SourceRange) -> Value:
+        return self.lookup(name, range).as_value(range, self.graph)
+
+    def load(self, name: str, type: Type) -> Value:
+        node = self.graph.create("prim::Load", types=[type], attributes={"name": name})
+        output = self.graph.insert_node(node).output
+        if is_meaningful(name):
+            output.set_name(name)
+        return output
+
+    # --------------------------------------------------------------------------------------- assigning
+
+    def assign(self, name: str, range: SourceRange, value: SugaredValue, annotated: Type | None = None) -> None:
+        """Let ``name`` mean ``value`` from here on. ``annotated`` is the type that the assignment declares.
+
+        Raises:
+            TypeMismatchError: the variable has another type.
+            UnsupportedError: a sugared value would be assigned again.
+        """
+        simple = value.value if isinstance(value, SimpleValue) else None
+        if simple is not None and not simple.has_name and is_meaningful(name) and simple.node.owning_block is self.block:
+            simple.set_name(name)
+        outer = self.frame.parent.find(name) if self.frame.parent is not None else None
+        if outer is not None:
+            simple = self._check_reassignment(name, range, value, simple, annotated, outer)
+        if simple is None:
+            self.frame.sugared[name] = value
+            self.frame.types.pop(name, None)
+            return
+        if annotated is not None and not simple.type.is_subtype_of(annotated):
+            raise TypeMismatchError(
+                f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}", range
+            )
+        self.store(name, range, simple, simple.type if annotated is None else annotated)
+
+    def _check_reassignment(
+        self,
+        name: str,
+        range: SourceRange,
+        value: SugaredValue,
+        simple: Value | None,
+        annotated: Type | None,
+        outer: Frame,
+    ) -> Value:
+        """An assignment within a branch or a loop to a variable from outside: the type must stay."""
+        expected = outer.types.get(name)
+        if simple is None or expected is None:
+            what = value.description if simple is None else outer.sugared[name].description
+            raise UnsupportedError(
+                f"'{name}' cannot be assigned again within a branch or a loop: {what} exists only while compiling", range
+            )
+        if annotated is not None and annotated != expected:
+            raise UnsupportedError(f"'{name}' is declared outside of this block and cannot be annotated again", range)
+        expected = unshaped(expected)
+        simple = convert_value(self.graph, simple, expected, range)
+        if not simple.type.is_subtype_of(expected):
+            raise TypeMismatchError(
+                f"variable '{name}' is {expected.annotation}, but is assigned a value of type {simple.type.annotation} here",
+                range,
+                hint=_reassignment_hint(name, expected, simple.type),
+            )
+        return simple
+
+    def store(self, name: str, range: SourceRange, value: Value, type: Type) -> None:
+        self.graph.insert_node(
+            self.graph.create("prim::Store", [value], outputs=0, attributes={"name": name}, range=range)
+        )
+        self.frame.types[name] = type
+        self.frame.sugared.pop(name, None)
+
+    def assign_value(self, name: str, range: SourceRange, value: Value) -> None:
+        self.assign(name, range, SimpleValue(value))
+
+    def forget(self, name: str) -> None:
+        """``del name``"""
+        self.frame.types.pop(name, None)
+        self.frame.sugared.pop(name, None)
+        self.frame.undefined_because[name] = "it was deleted"
+
+
+def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
+    if isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType):
+        return (
+            f"an empty list without an annotation is a List[Tensor]; write {name}: {actual.annotation} = [] where it is made"
+        )
+    if actual.is_optional or expected.kind == "NoneType":
+        return f"declare the variable as Optional where it is first assigned: {name}: Optional[…] = …"
+    return None
+
+
+def is_meaningful(name: str) -> bool:
+    """Whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing to a reader."""
+    if not name or name[0] == "$":
+        return False
+    if name == "_":
+        return False
+    return name[0] != "_" or not name[1:].isdigit()

@@ -1,0 +1,347 @@
+"""Expressions: literals, operators, names, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.emission import Emission
+from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Value
+from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
+from rekindle.ir.types import (
+    INT,
+    NUMBER,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+    unify,
+    unify_all,
+    union_members,
+    unshaped,
+    without_none,
+)
+from rekindle.syntax.views import (
+    Apply,
+    Attribute,
+    BinOp,
+    Const,
+    DictLiteral,
+    Expr,
+    ListLiteral,
+    Select,
+    Starred,
+    StringLiteral,
+    TernaryIf,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+)
+
+BINARY_KINDS: Final[dict[str, tuple[str, str]]] = {
+    "+": ("aten::add", "__add__"),
+    "-": ("aten::sub", "__sub__"),
+    "*": ("aten::mul", "__mul__"),
+    "/": ("aten::div", "__truediv__"),
+    "//": ("aten::floordiv", "__floordiv__"),
+    "%": ("aten::remainder", "__mod__"),
+    "**": ("aten::pow", "__pow__"),
+    "@": ("aten::matmul", "__matmul__"),
+    "&": ("aten::__and__", "__and__"),
+    "|": ("aten::__or__", "__or__"),
+    "^": ("aten::__xor__", "__xor__"),
+    "<<": ("aten::__lshift__", "__lshift__"),
+    ">>": ("aten::__rshift__", "__rshift__"),
+    "==": ("aten::eq", "__eq__"),
+    "!=": ("aten::ne", "__ne__"),
+    "<": ("aten::lt", "__lt__"),
+    "<=": ("aten::le", "__le__"),
+    ">": ("aten::gt", "__gt__"),
+    ">=": ("aten::ge", "__ge__"),
+    "in": ("aten::__contains__", "__contains__"),
+}
+"""The operator of each binary expression, and the method by which objects of classes answer it."""
+
+UNARY_KINDS: Final[dict[str, tuple[str, str]]] = {
+    "unary_minus": ("aten::neg", "__neg__"),
+    "unary_plus": ("aten::positive", "__pos__"),
+    "~": ("aten::bitwise_not", "__invert__"),
+}
+
+_CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
+
+
+class ExpressionEmitter(Emission):
+    """Emits expressions. Subscripts, conditions, comprehensions and special forms are added by the classes that build on it."""
+
+    # -------------------------------------------------------------------------------- below this class
+
+    def emit_condition_value(self, expr: Expr) -> Value:
+        raise NotImplementedError
+
+    def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
+        raise NotImplementedError
+
+    def emit_special_form(self, form: SpecialForm, call: Apply, hint: Type | None) -> SugaredValue:
+        raise NotImplementedError
+
+    def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
+        raise NotImplementedError
+
+    def emit_ternary(self, expr: TernaryIf, hint: Type | None) -> Value:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------- dispatching
+
+    def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
+        kind = expr.tree.kind
+        if kind == "variable":
+            return self.environment.lookup(Var(expr.tree).name.name, expr.range)
+        if kind == ".":
+            return self._emit_select(Select(expr.tree))
+        if kind == "apply":
+            return self.emit_call(Apply(expr.tree), targets, hint)
+        if kind == "subscript":
+            return self.emit_subscript(expr, hint)
+        return SimpleValue(self._emit_simple(expr, hint))
+
+    def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
+        return self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
+
+    def _emit_simple(self, expr: Expr, hint: Type | None) -> Value:
+        kind = expr.tree.kind
+        if kind in BINARY_KINDS:
+            return self._emit_binary(BinOp(expr.tree))
+        if kind in _CONDITIONS:
+            return self.emit_condition_value(expr)
+        emit = self._LITERALS.get(kind)
+        if emit is not None:
+            return emit(self, expr, hint)
+        if kind in UNARY_KINDS:
+            return self._emit_unary(UnaryOp(expr.tree))
+        if kind in ("list_comp", "dict_comp"):
+            return self.emit_comprehension(expr, hint)
+        if kind == "if_expr":
+            return self.emit_ternary(TernaryIf(expr.tree), hint)
+        raise UnsupportedError(_REFUSED.get(kind, f"{kind} expressions are not supported"), expr.range)
+
+    # ---------------------------------------------------------------------------------------- literals
+
+    def _emit_const(self, expr: Expr, hint: Type | None) -> Value:
+        return self.literal(Const(expr.tree).value, expr.range)
+
+    def _emit_true(self, expr: Expr, hint: Type | None) -> Value:
+        return self.graph.insert_constant(True, range=expr.range)
+
+    def _emit_false(self, expr: Expr, hint: Type | None) -> Value:
+        return self.graph.insert_constant(False, range=expr.range)
+
+    def _emit_none(self, expr: Expr, hint: Type | None) -> Value:
+        return self.graph.insert_constant(None, range=expr.range)
+
+    def _emit_string(self, expr: Expr, hint: Type | None) -> Value:
+        return self.graph.insert_constant(StringLiteral(expr.tree).text, range=expr.range)
+
+    def _emit_list(self, expr: Expr, hint: Type | None) -> Value:
+        items = ListLiteral(expr.tree).items
+        wanted = _member_of_kind(hint, ListType)
+        element_hint = wanted.element if isinstance(wanted, ListType) else None
+        values = self.emit_items(items, [element_hint] * len(items))
+        if not values and wanted is None:
+            return self.insert_node("prim::EmptyListLiteral", expr.range, [], [ListType(TENSOR)]).output
+        element = element_hint
+        if element is None:
+            element = unify_all((unshaped(value.type) for value in values), default_to_union=True)
+        else:
+            values = [convert_value(self.graph, value, element, expr.range) for value in values]
+            _check_elements(values, items, element, expr.range)
+        assert element is not None
+        return self.insert_node("prim::ListConstruct", expr.range, values, [ListType(element)]).output
+
+    def _emit_tuple(self, expr: Expr, hint: Type | None) -> Value:
+        items = TupleLiteral(expr.tree).items
+        wanted = _member_of_kind(hint, TupleType)
+        hints: list[Type | None] = [None] * len(items)
+        if isinstance(wanted, TupleType) and len(wanted.elements) == len(items):
+            hints = list(wanted.elements)
+        values = self.emit_items(items, hints)
+        return self.insert_node(
+            "prim::TupleConstruct", expr.range, values, [TupleType(tuple(value.type for value in values))]
+        ).output
+
+    def _emit_dict(self, expr: Expr, hint: Type | None) -> Value:
+        literal = DictLiteral(expr.tree)
+        wanted = _member_of_kind(hint, DictType)
+        key_hint, value_hint = (wanted.key, wanted.value) if isinstance(wanted, DictType) else (None, None)
+        keys: list[Value] = []
+        values: list[Value] = []
+        for key, value in zip(literal.keys, literal.values, strict=True):
+            keys.append(self.emit_expression(key, key_hint))
+            values.append(self.emit_expression(value, value_hint))
+        if isinstance(wanted, DictType):
+            type: Type = wanted
+            values = [convert_value(self.graph, value, wanted.value, expr.range) for value in values]
+            _check_elements(keys, literal.keys, wanted.key, expr.range)
+            _check_elements(values, literal.values, wanted.value, expr.range)
+        elif not keys:
+            type = DictType(STRING, TENSOR)
+        else:
+            key_type = unify_all(key.type for key in keys)
+            value_type = unify_all((unshaped(value.type) for value in values), default_to_union=True)
+            if key_type is None:
+                found = ", ".join(key.type.annotation for key in keys)
+                raise TypeMismatchError(f"the keys of a dict must be of one type, got {found}", expr.range)
+            assert value_type is not None
+            type = DictType(key_type, value_type)
+        inputs = [item for pair in zip(keys, values, strict=True) for item in pair]
+        return self.insert_node("prim::DictConstruct", expr.range, inputs, [type]).output
+
+    def emit_items(self, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[Value]:
+        """The values of the items of a literal or of positional arguments; ``*x`` stands for all elements of x."""
+        values: list[Value] = []
+        for item, hint in zip(items, hints, strict=True):
+            if item.tree.kind == Starred.KIND:
+                inner = Starred(item.tree).value
+                elements = self.emit_sugared(inner).as_tuple(item.range, self.graph)
+                values += [element.as_value(item.range, self.graph) for element in elements]
+            else:
+                values.append(self.emit_expression(item, hint))
+        return values
+
+    _LITERALS = {
+        "const": _emit_const,
+        "true": _emit_true,
+        "false": _emit_false,
+        "none": _emit_none,
+        "string_literal": _emit_string,
+        "list_literal": _emit_list,
+        "tuple_literal": _emit_tuple,
+        "dict_literal": _emit_dict,
+    }
+
+    # --------------------------------------------------------------------------------------- operators
+
+    def _emit_binary(self, expr: BinOp) -> Value:
+        lhs = self.emit_expression(expr.lhs)
+        rhs = self.emit_expression(expr.rhs)
+        return self.binary(expr.operator, lhs, rhs, expr)
+
+    def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
+        """``lhs operator rhs``; ``x in y`` asks y."""
+        kind, method = BINARY_KINDS[operator]
+        if operator == "+" and isinstance(lhs.type, TupleType) and isinstance(rhs.type, TupleType):
+            values = [*unpack_tuple(self.graph, lhs, expr.range), *unpack_tuple(self.graph, rhs, expr.range)]
+            type = TupleType(tuple(value.type for value in values))
+            return self.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
+        if operator == "%" and isinstance(lhs.type, StringType):
+            kind = "aten::percentFormat"
+            if isinstance(rhs.type, TupleType):
+                items = unpack_tuple(self.graph, rhs, expr.range)
+                return self.insert(kind, expr.range, lhs, *items)
+        arguments = [self.argument(lhs, expr.lhs.range), self.argument(rhs, expr.rhs.range)]
+        if operator == "in":
+            arguments.reverse()
+        target = MagicMethod(method, BuiltinFunction(kind))
+        return target.call(expr.range, self.graph, arguments, [], 1).as_value(expr.range, self.graph)
+
+    def _emit_unary(self, expr: UnaryOp) -> Value:
+        kind, method = UNARY_KINDS[expr.operator]
+        if expr.operator == "unary_minus" and expr.operand.tree.kind == Const.KIND:
+            return self.graph.insert_constant(-Const(expr.operand.tree).value, range=expr.range)
+        operand = self.emit_expression(expr.operand)
+        if expr.operator == "unary_plus" and not isinstance(operand.type, TensorType):
+            if operand.type not in (NUMBER, INT) and operand.type.kind not in ("FloatType", "ComplexType"):
+                raise TypeMismatchError(f"unary + cannot be applied to {operand.type.annotation}", expr.range)
+            return operand
+        target = MagicMethod(method, BuiltinFunction(kind))
+        result = target.call(expr.range, self.graph, [self.argument(operand, expr.operand.range)], [], 1)
+        return result.as_value(expr.range, self.graph)
+
+    # --------------------------------------------------------------------------------- names and calls
+
+    def _emit_select(self, expr: Select) -> SugaredValue:
+        name = expr.selector.name
+        base = self.emit_sugared(expr.value)
+        if name == "format" and isinstance(base, SimpleValue) and isinstance(base.value.type, StringType):
+            return NewStyleString(base.value)
+        return base.attribute(expr.range, self.graph, name)
+
+    def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
+        callee = self.emit_sugared(call.callee)
+        if isinstance(callee, SpecialForm):
+            return self.emit_special_form(callee, call, hint)
+        range = call.callee.range
+        args = self.emit_arguments(call.inputs)
+        kwargs = self.emit_keywords(call.attributes)
+        return callee.call(range, self.graph, args, kwargs, targets)
+
+    def emit_arguments(self, inputs: Sequence[Expr]) -> list[CallArgument]:
+        """Positional arguments."""
+        arguments: list[CallArgument] = []
+        for item in inputs:
+            if item.tree.kind == Starred.KIND:
+                elements = self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
+                arguments += [self.argument(element.as_value(item.range, self.graph), item.range) for element in elements]
+            else:
+                arguments.append(self.argument(self.emit_expression(item), item.range))
+        return arguments
+
+    def emit_keywords(self, attributes: Sequence[Attribute]) -> list[CallArgument]:
+        return [
+            CallArgument(self.emit_expression(item.value), range=item.range, name=item.name.name) for item in attributes
+        ]
+
+    def call_builtin(self, kind: str, range: SourceRange, *values: Value) -> Value:
+        """Call the builtin ``kind``, whether an operator or a function written in TorchScript."""
+        return insert_builtin_call(range, self.graph, kind, [self.argument(value, range) for value in values], [])
+
+    def join_types(self, range: SourceRange, true: Value, false: Value, hint: Type | None = None) -> Type:
+        """The type of what two branches compute."""
+        found = unify(unshaped(true.type), unshaped(false.type), hint=hint)
+        if found is None:
+            raise TypeMismatchError(
+                f"the branches of this expression have different types: {true.type.annotation} if the condition holds, "
+                f"{false.type.annotation} if not",
+                range,
+            )
+        return found
+
+
+def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type, range: SourceRange) -> None:
+    for index, value in enumerate(values):
+        if not value.type.is_subtype_of(wanted):
+            place = items[index].range if len(items) == len(values) else range
+            raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}", place)
+
+
+def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
+    """The part of a wanted type that a literal of this kind can have: of ``Optional[List[int]]`` the ``List[int]``."""
+    if hint is None:
+        return None
+    hint = without_none(hint)
+    if isinstance(hint, kind):
+        return hint
+    if isinstance(hint, UnionType):
+        found = [member for member in union_members(hint) if isinstance(member, kind)]
+        return found[0] if len(found) == 1 else None
+    return None
+
+
+_REFUSED: Final = {
+    "dots": "'...' is only supported within subscripts",
+    "starred": "'*' is only supported in calls, literals and assignments",
+    "slice": "a slice is only supported within subscripts",
+    "generator": "generator expressions are not supported; write a list comprehension",
+    "set_literal": "sets are not supported; use a list, or a dict with the elements as keys",
+}
+

@@ -1,0 +1,229 @@
+"""Loops, and the expressions that are loops: comprehensions, ``list(iterable)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.emission import LoopKind
+from rekindle.frontend.subscripts import SubscriptEmitter
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.graph import Value
+from rekindle.ir.types import (
+    INT,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    StringType,
+    Type,
+    unify,
+    unshaped,
+    without_none,
+)
+from rekindle.syntax.views import Comprehension, DictComp, Expr, For, ListComp, While
+
+FOREVER = 2**63 - 1
+"""The trip count of a loop that only its condition ends."""
+
+
+class LoopEmitter(SubscriptEmitter):
+    """Emits loops.
+
+    A loop is ``prim::Loop(%max_trip_count)`` with two blocks until the conversion to SSA: the body, whose input counts the trips, and
+    the condition.
+    """
+
+    def assign_targets(self, targets: Sequence[Expr], values: Sequence[SugaredValue], range: SourceRange) -> None:
+        """Assign one value to each target; a target may be a tuple of targets, an attribute, a subscript."""
+        raise NotImplementedError
+
+    def emit_while(self, statement: While) -> None:
+        self._emit_loop(
+            statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition
+        )
+
+    def emit_for(self, statement: For) -> None:
+        self.emit_for_each(
+            statement.range, statement.target, statement.iterable, lambda: self.emit_statements(statement.body)
+        )
+
+    def emit_for_each(self, range: SourceRange, target: Expr, iterable: Expr, body: Callable[[], None]) -> None:
+        """Run ``body`` for each element of ``iterable``, assigned to ``target``."""
+        iterator = self.emit_sugared(iterable).iterator(iterable.range, self.graph)
+        if iterator.must_unroll:
+            self._unroll(range, target, iterator, body)
+        else:
+            self._emit_loop(range, body, iterator=iterator, target=target)
+
+    def _unroll(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
+        count = iterator.static_length
+        assert count is not None
+        with self.in_loop(LoopKind.UNROLLED):
+            for index in _indices(count):
+                position = self.literal(index, range)
+                self.assign_targets([target], [iterator.item(range, self.graph, position)], target.range)
+                body()
+                if self.has_exited:
+                    return
+
+    def _emit_loop(
+        self,
+        range: SourceRange,
+        body: Callable[[], None],
+        *,
+        iterator: SugaredValue | None = None,
+        target: Expr | None = None,
+        condition: Expr | None = None,
+    ) -> None:
+        count = self.literal(FOREVER, range) if iterator is None else iterator.length(range, self.graph)
+        constant_true = None if condition is not None else self.graph.insert_constant(True, range=range)
+        node = self.insert_node("prim::Loop", range, [count], [])
+        body_block, condition_block = node.add_block(), node.add_block()
+        refinements: dict[str, Type] = {}
+        if condition is not None:
+            with self.inside(condition_block):
+                found = self.emit_condition(condition)
+                refinements = found.refinements.if_true
+                condition_block.add_output(found.value)
+        else:
+            assert constant_true is not None
+            condition_block.add_output(constant_true)
+        trip = body_block.add_input(type=INT)
+        with self.in_loop(LoopKind.LOOP), self.inside(body_block, refinements, range):
+            if iterator is not None and target is not None:
+                element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
+                self.assign_targets([target], [SimpleValue(element)], target.range)
+            body()
+
+    # ---------------------------------------------------------------------------------- comprehensions
+
+    def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
+        if expr.tree.kind == DictComp.KIND:
+            return self._dict_comprehension(DictComp(expr.tree), hint)
+        return self._list_comprehension(ListComp(expr.tree), hint)
+
+    def _list_comprehension(self, expr: ListComp, hint: Type | None) -> Value:
+        wanted = None if hint is None else without_none(hint)
+        result = self.insert_node("prim::ListConstruct", expr.range, [], [ListType(TENSOR)]).output
+        known = isinstance(wanted, ListType)
+        if isinstance(wanted, ListType):
+            result.set_type(wanted)
+
+        def body() -> None:
+            nonlocal known
+            element = self.emit_expression(expr.element, wanted.element if isinstance(wanted, ListType) else None)
+            if not known:
+                result.set_type(ListType(unshaped(element.type)))
+                known = True
+            self._append(expr.range, result, element)
+
+        self._nest(expr.generators, body)
+        return result
+
+    def _append(self, range: SourceRange, result: Value, element: Value) -> None:
+        type = result.type
+        assert isinstance(type, ListType)
+        if not element.type.is_subtype_of(type.element):
+            common = unify(type.element, element.type, default_to_union=True)
+            if result.uses and common is not None and self.loop is not LoopKind.LOOP:
+                result.set_type(ListType(common))  # an unrolled loop: the first elements were of a narrower type
+            else:
+                raise TypeMismatchError(
+                    f"the elements must be of one type, got {type.element.annotation} and {element.type.annotation}", range
+                )
+        insert_builtin_call(
+            range, self.graph, "aten::append", [self.argument(element, range)], [], self.argument(result, range)
+        )
+
+    def _dict_comprehension(self, expr: DictComp, hint: Type | None) -> Value:
+        wanted = None if hint is None else without_none(hint)
+        result = self.insert_node("prim::DictConstruct", expr.range, [], [DictType(STRING, TENSOR)]).output
+        known = isinstance(wanted, DictType)
+        if isinstance(wanted, DictType):
+            result.set_type(wanted)
+
+        def body() -> None:
+            nonlocal known
+            key, value = self.emit_expression(expr.key), self.emit_expression(expr.value)
+            if not known:
+                result.set_type(DictType(key.type, unshaped(value.type)))
+                known = True
+            arguments = [self.argument(item, expr.range) for item in (result, key, value)]
+            insert_builtin_call(expr.range, self.graph, "aten::_set_item", arguments, [])
+
+        self._nest(expr.generators, body)
+        return result
+
+    def _nest(self, generators: Sequence[Comprehension], body: Callable[[], None]) -> None:
+        """Loop over all generators, the first outermost, and run ``body`` where all conditions hold."""
+        if not generators:
+            body()
+            return
+        first, rest = generators[0], generators[1:]
+
+        def inner() -> None:
+            self._where(first.conditions, lambda: self._nest(rest, body))
+
+        hidden = self.environment.push(self.environment.block)  # the target is not seen outside
+        try:
+            self.emit_for_each(first.range, first.target, first.iterable, inner)
+        finally:
+            assert self.environment.pop() is hidden
+
+    def _where(self, conditions: Sequence[Expr], body: Callable[[], None]) -> None:
+        if not conditions:
+            body()
+            return
+        condition = self.emit_condition(conditions[0])
+        node = self.insert_node("prim::If", conditions[0].range, [condition.value], [])
+        with self.inside(node.add_block(), condition.refinements.if_true, conditions[0].range):
+            self._where(conditions[1:], body)
+        node.add_block()
+
+    # -------------------------------------------------------------------------------- list(…), dict(…)
+
+    def list_of(self, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
+        """``list(source)``"""
+        value = source.value if isinstance(source, SimpleValue) else None
+        if value is not None and isinstance(value.type, (ListType, StringType)):
+            return insert_builtin_call(range, self.graph, "aten::list", [self.argument(value, range)], [])
+        iterator = source.iterator(range, self.graph)
+        if iterator.must_unroll:
+            items = [item.as_value(range, self.graph) for item in iterator.as_tuple(range, self.graph)]
+            element: Type = TENSOR
+            for position, item in enumerate(items):
+                found = unshaped(item.type) if position == 0 else unify(element, unshaped(item.type), default_to_union=True)
+                assert found is not None
+                element = found
+            return self.insert_node("prim::ListConstruct", range, items, [ListType(element)]).output
+        wanted = None if hint is None else without_none(hint)
+        result = self.insert_node("prim::ListConstruct", range, [], [wanted or ListType(TENSOR)]).output
+        count = iterator.length(range, self.graph)
+        always = self.graph.insert_constant(True, range=range)
+        node = self.insert_node("prim::Loop", range, [count], [])
+        block, condition = node.add_block(), node.add_block()
+        condition.add_output(always)
+        trip = block.add_input(type=INT)
+        with self.in_loop(LoopKind.LOOP), self.inside(block):
+            element_value = iterator.item(range, self.graph, trip).as_value(range, self.graph)
+            if wanted is None:
+                result.set_type(ListType(unshaped(element_value.type)))
+            self._append(range, result, element_value)
+        return result
+
+    def check_jump(self, word: str, range: SourceRange) -> None:
+        """Refuse ``break`` and ``continue`` where they have no loop, or one that is unrolled."""
+        if self.loop is LoopKind.NONE:
+            raise UnsupportedError(f"'{word}' stands outside of a loop", range)
+        if self.loop is LoopKind.UNROLLED:
+            raise UnsupportedError(
+                f"'{word}' cannot stand in a loop over modules or a tuple: such a loop is unrolled",
+                range,
+                hint="put the rest of the body under an if",
+            )
+
+
+_indices = range

@@ -1,0 +1,43 @@
+"""What a condition says of the types of variables: ``if x is not None`` makes an ``Optional[T]`` a ``T`` within."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rekindle.ir.graph import Value
+from rekindle.ir.types import Type, unify, union
+
+
+@dataclass(slots=True)
+class Refinements:
+    """The types that variables have where a condition holds, and where it does not."""
+
+    if_true: dict[str, Type] = field(default_factory=dict)
+    if_false: dict[str, Type] = field(default_factory=dict)
+
+    def negated(self) -> Refinements:
+        return Refinements(self.if_false, self.if_true)
+
+    def and_(self, other: Refinements) -> Refinements:
+        """Of ``a and b``: all that either says holds if true; what both say holds if false."""
+        return Refinements({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
+
+    def or_(self, other: Refinements) -> Refinements:
+        return self.negated().and_(other.negated()).negated()
+
+
+def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
+    """What is true of a variable if one of two facts holds and it is not known which."""
+    return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in a if name in b}
+
+
+@dataclass(slots=True)
+class Condition:
+    """A condition: its bool value, what it says of types, and whether the compiler knows it (``static``).
+
+    Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to their configuration.
+    """
+
+    value: Value
+    refinements: Refinements = field(default_factory=Refinements)
+    static: bool | None = None

@@ -1,0 +1,262 @@
+"""The builtins of the language: casts, operators under Python's names, and forms whose arguments are not simply evaluated."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    STRING,
+    ClassType,
+    DictType,
+    ListType,
+    StringType,
+    TupleType,
+    Type,
+)
+
+
+class SpecialForm(SugaredValue):
+    """A callable whose call the emitter handles itself, by its name: ``isinstance``, ``range``, ``annotate`` …"""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"'{self.name}'"
+
+
+class MagicMethod(SugaredValue):
+    """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else ``base``."""
+
+    def __init__(self, method: str, base: SugaredValue) -> None:
+        self.method = method
+        self.base = base
+
+    @property
+    def description(self) -> str:
+        return self.base.description
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if args and isinstance(args[0].type, ClassType):
+            method = SimpleValue(args[0].materialise(graph)).attribute(range, graph, self.method)
+            return method.call(range, graph, args[1:], kwargs, targets)
+        return self.base.call(range, graph, args, kwargs, targets)
+
+    def as_type(self, range: SourceRange) -> Type | None:
+        return self.base.as_type(range)
+
+
+class Cast(BuiltinFunction):
+    """``int(x)``, ``float(x)``, ``bool(x)`` …: the operator, unless the value is of the type already."""
+
+    def __init__(self, type: Type, kind: str) -> None:
+        super().__init__(kind)
+        self.type = type
+
+    @property
+    def description(self) -> str:
+        return f"the type '{self.type.annotation}'"
+
+    def as_type(self, range: SourceRange) -> Type | None:
+        return self.type
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if not args and not kwargs:
+            empty: dict[Type, object] = {INT: 0, FLOAT: 0.0, BOOL: False, STRING: "", COMPLEX: 0j}
+            return SimpleValue(graph.insert_constant(empty[self.type], range=range))
+        if len(args) == 1 and not kwargs:
+            value = args[0].materialise(graph)
+            if value.type.is_subtype_of(self.type):
+                return SimpleValue(value)
+            if self.type == BOOL and isinstance(value.type, TupleType):
+                return SimpleValue(graph.insert_constant(bool(value.type.elements), range=range))
+            if self.type == BOOL and isinstance(value.type, (ListType, StringType, DictType)):
+                length = graph.insert("aten::len", [value], range=range)
+                return SimpleValue(graph.insert("aten::gt", [length, graph.insert_constant(0)], range=range))
+        return super().call(range, graph, args, kwargs, targets)
+
+
+class StrCast(Cast):
+    """``str(x)``"""
+
+    def __init__(self) -> None:
+        super().__init__(STRING, "aten::str")
+
+
+class PrintValue(SugaredValue):
+    """``print(…)``"""
+
+    @property
+    def description(self) -> str:
+        return "'print'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if kwargs:
+            raise UnsupportedError(f"print does not take '{kwargs[0].name}' here", range)
+        inputs = [item.materialise(graph) for item in args]
+        graph.insert_node(graph.create("prim::Print", inputs, outputs=0, range=range))
+        return none_value(range, graph)
+
+
+def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
+    return SimpleValue(graph.insert_constant(None, range=range))
+
+
+class ExceptionClass(SugaredValue):
+    """An exception class. Called, it gives an exception that can be raised."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """``ValueError``, or a qualified name that the runtime can find the class by."""
+
+    @property
+    def description(self) -> str:
+        return f"the exception class '{self.name}'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if kwargs:
+            raise UnsupportedError(f"an exception does not take the keyword argument '{kwargs[0].name}'", range)
+        if not args:
+            message = graph.insert_constant("", range=range)
+        elif len(args) == 1:
+            message = args[0].materialise(graph)
+        else:
+            values = [item.materialise(graph) for item in args]
+            type = TupleType(tuple(value.type for value in values))
+            message = graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
+        return ExceptionInstance(message, graph.insert_constant(self.name, range=range))
+
+
+class ExceptionInstance(SugaredValue):
+    """``ValueError("message")``: the message and the name of the class, as values."""
+
+    def __init__(self, message: Value, class_name: Value) -> None:
+        self.message = message
+        self.class_name = class_name
+
+    @property
+    def description(self) -> str:
+        return "an exception"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError("an exception can only be raised", range)
+
+
+class NewStyleString(SugaredValue):
+    """``"…".format``: the template and what is put into it."""
+
+    def __init__(self, template: Value) -> None:
+        self.template = template
+
+    @property
+    def description(self) -> str:
+        return "the method 'format'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if kwargs:
+            raise UnsupportedError("format takes no keyword arguments here", range, hint="number the fields instead: '{0}'")
+        template = CallArgument(self.template, range=range)
+        return SimpleValue(insert_builtin_call(range, graph, "aten::format", [template, *args], []))
+
+
+def _operator(kind: str, method: str | None = None) -> SugaredValue:
+    builtin = BuiltinFunction(kind)
+    return builtin if method is None else MagicMethod(method, builtin)
+
+
+def _exceptions() -> dict[str, SugaredValue]:
+    return {
+        name: ExceptionClass(name)
+        for name, value in vars(builtins).items()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    }
+
+
+_FORMS: Final = (
+    *("range", "zip", "enumerate", "isinstance", "getattr", "hasattr", "list", "dict", "tuple", "reversed"),
+    *("annotate", "uninitialized", "unchecked_cast", "super"),
+)
+
+GLOBALS: Final[dict[str, SugaredValue]] = {
+    **_exceptions(),
+    **{name: SpecialForm(name) for name in _FORMS},
+    "print": PrintValue(),
+    "int": MagicMethod("__int__", Cast(INT, "aten::Int")),
+    "float": MagicMethod("__float__", Cast(FLOAT, "aten::Float")),
+    "complex": MagicMethod("__complex__", Cast(COMPLEX, "aten::Complex")),
+    "bool": MagicMethod("__bool__", Cast(BOOL, "aten::Bool")),
+    "str": MagicMethod("__str__", StrCast()),
+    "len": _operator("aten::len", "__len__"),
+    "hash": _operator("aten::hash", "__hash__"),
+    "abs": _operator("prim::abs", "__abs__"),
+    "round": _operator("aten::round", "__round__"),
+    "hex": _operator("aten::hex", "__hex__"),
+    "oct": _operator("aten::oct", "__oct__"),
+    "bin": _operator("aten::bin"),
+    "ord": _operator("aten::ord"),
+    "chr": _operator("aten::chr"),
+    "pow": _operator("aten::pow"),
+    "divmod": _operator("aten::divmod"),
+    "min": _operator("prim::min"),
+    "max": _operator("prim::max"),
+    "sum": _operator("aten::sum"),
+    "all": _operator("aten::all"),
+    "any": _operator("aten::any"),
+    "sorted": _operator("aten::sorted"),
+    "id": _operator("prim::id"),
+    "rangelist": _operator("prim::rangelist"),
+}
+"""What Python's own names mean."""
+
+ANNOTATE: Final = GLOBALS["annotate"]
+UNINITIALIZED: Final = GLOBALS["uninitialized"]
+UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]
+ISINSTANCE: Final = GLOBALS["isinstance"]

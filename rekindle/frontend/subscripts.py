@@ -1,0 +1,239 @@
+"""Subscripts, read and written: ``x[i]``, ``x[1:n, None, mask]``, ``xs[0] = y``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.conditions import ConditionEmitter
+from rekindle.frontend.special_forms import MagicMethod
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, constant_int
+from rekindle.ir.graph import Value
+from rekindle.ir.matching import unpack_tuple
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    TENSOR,
+    ClassType,
+    ListType,
+    NoneType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    optional,
+    unify_all,
+)
+from rekindle.syntax.views import Expr, SliceExpr, Subscript
+
+_SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
+
+
+@dataclass(slots=True)
+class _Index:
+    """One index of a tensor's subscript and the dimension that it applies to; no value stands for a slice."""
+
+    expr: Expr
+    dim: int
+    value: Value | None
+
+
+class SubscriptEmitter(ConditionEmitter):
+    """Emits subscripts."""
+
+    def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
+        subscript = Subscript(expr.tree)
+        base = self.emit_sugared(subscript.value)
+        indices = subscript.indices
+        value = base.value if isinstance(base, SimpleValue) else None
+        if value is not None and isinstance(value.type, TensorType):
+            return SimpleValue(self._index_tensor(expr.range, value, indices))
+        if len(indices) != 1:
+            if value is None:
+                value = base.as_value(subscript.value.range, self.graph)
+            if isinstance(value.type, ClassType):
+                return SimpleValue(value).item(expr.range, self.graph, self._tuple_of(indices, expr.range))
+            raise TypeMismatchError(
+                f"a value of type {value.type.annotation} takes one index, got {len(indices)}", expr.range
+            )
+        if indices[0].tree.kind == SliceExpr.KIND:
+            return self._slice(expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
+        index = self.emit_expression(indices[0])
+        if value is not None and isinstance(value.type, TupleType):
+            return SimpleValue(self._index_tuple(expr.range, value, index))
+        return base.item(expr.range, self.graph, index, hint)
+
+    def _tuple_of(self, indices: Sequence[Expr], range: SourceRange) -> Value:
+        values = [self.emit_expression(index) for index in indices]
+        type = TupleType(tuple(value.type for value in values))
+        return self.insert_node("prim::TupleConstruct", range, values, [type]).output
+
+    # -------------------------------------------------------------------------------- tuples and lists
+
+    def _index_tuple(self, range: SourceRange, value: Value, index: Value) -> Value:
+        type = value.type
+        assert isinstance(type, TupleType)
+        if index.type != INT:
+            raise TypeMismatchError(f"the index of a tuple must be an int, got {index.type.annotation}", range)
+        position = constant_int(index)
+        element: Type | None
+        if position is None:
+            element = unify_all(type.elements)
+            if element is None:
+                raise TypeMismatchError(
+                    f"the index must be a constant: the elements of {type.annotation} are of different types", range
+                )
+        elif -len(type.elements) <= position < len(type.elements):
+            element = type.elements[position]
+        else:
+            raise TypeMismatchError(f"index {position} is out of range for {type.annotation}", range)
+        return self.insert_node("prim::TupleIndex", range, [value, index], [element]).output
+
+    def _slice(self, range: SourceRange, base: SugaredValue, base_range: SourceRange, slice: SliceExpr) -> SugaredValue:
+        static = base.static_length
+        if static is not None and not isinstance(base, SimpleValue):
+            return SugaredTuple(base.as_tuple(base_range, self.graph)[self._constant_slice(slice)])
+        value = base.as_value(base_range, self.graph)
+        if isinstance(value.type, TupleType):
+            taken = unpack_tuple(self.graph, value, range)[self._constant_slice(slice)]
+            type = TupleType(tuple(item.type for item in taken))
+            return SimpleValue(self.insert_node("prim::TupleConstruct", range, taken, [type]).output)
+        return SimpleValue(self.insert("aten::slice", range, value, *self._bounds(slice)))
+
+    def _bounds(self, slice: SliceExpr) -> list[object]:
+        """start, stop and step as operators take them."""
+        bounds: list[object] = [None if part is None else self.emit_expression(part) for part in (slice.start, slice.stop)]
+        bounds.append(self.literal(1, slice.range) if slice.step is None else self.emit_expression(slice.step))
+        return bounds
+
+    def _constant_slice(self, expr: SliceExpr) -> slice:
+        parts: list[int | None] = []
+        for part in (expr.start, expr.stop, expr.step):
+            number = None if part is None else constant_int(self.emit_expression(part))
+            if part is not None and number is None:
+                raise UnsupportedError("the bounds of this slice must be constants: the elements have different types", part.range)
+            parts.append(number)
+        return slice(*parts)
+
+    # ----------------------------------------------------------------------------------------- tensors
+
+    def _index_tensor(self, range: SourceRange, value: Value, indices: Sequence[Expr]) -> Value:
+        value, tensors = self.slice_and_select(range, value, indices)
+        if not tensors:
+            return value
+        return self.insert("aten::index", range, value, self._tensor_list(tensors, range))
+
+    def _tensor_list(self, tensors: Sequence[Value | None], range: SourceRange) -> Value:
+        filled = [self.graph.insert_constant(None, range=range) if item is None else item for item in tensors]
+        return self.insert_node("prim::ListConstruct", range, filled, [ListType(optional(TENSOR))]).output
+
+    def slice_and_select(
+        self, range: SourceRange, value: Value, indices: Sequence[Expr]
+    ) -> tuple[Value, list[Value | None]]:
+        """Apply ints, slices and None, which give views. Returns the view, and the tensors that index its dimensions.
+
+        Indices before ``...`` count dimensions from the left, those behind it from the right.
+        """
+        tensors: list[Value | None] = []
+        for index in self._dimensions(indices):
+            dim = self.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
+            if index.value is None:
+                value = self.insert("aten::slice", range, value, dim, *self._bounds(SliceExpr(index.expr.tree)))
+            elif isinstance(index.value.type, NoneType):
+                value = self.insert("aten::unsqueeze", range, value, dim)
+            elif index.value.type == INT:
+                value = self.insert("aten::select", range, value, dim, index.value)
+            else:
+                tensors += [None] * (index.dim + 1 - len(tensors))
+                tensors[index.dim] = index.value
+        return value, tensors
+
+    def _dimensions(self, indices: Sequence[Expr]) -> list[_Index]:
+        dots = [i for i, index in enumerate(indices) if index.tree.kind == "dots"]
+        if len(dots) > 1:
+            raise UnsupportedError("a subscript can have one '...' only", indices[dots[1]].range)
+        middle = dots[0] if dots else len(indices)
+        found: list[_Index] = []
+        dim = 0
+        for expr in indices[:middle]:
+            index = self._one_index(expr, dim)
+            dim += 0 if index.value is not None and index.value.type == INT else 1
+            found.append(index)
+        behind: list[_Index] = []
+        dim = -1
+        for expr in reversed(indices[middle + 1 :]):
+            index = self._one_index(expr, dim)
+            if index.value is not None and isinstance(index.value.type, (TensorType, OptionalType)):
+                raise UnsupportedError("a tensor behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
+            dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
+            behind.append(index)
+        return found + list(reversed(behind))
+
+    def _one_index(self, expr: Expr, dim: int) -> _Index:
+        if expr.tree.kind == SliceExpr.KIND:
+            return _Index(expr, dim, None)
+        value = self.emit_expression(expr)
+        if isinstance(value.type, ListType):
+            # Eager indexes with a list as with the tensor of its elements; bools are a mask.
+            dtype = torch.bool if value.type.element == BOOL else torch.int64
+            number = self.graph.insert_constant(DTYPE_NUMBERS[dtype], range=expr.range)
+            value = self.insert("aten::tensor", expr.range, value, dtype=number)
+        allowed = value.type in (INT, NONE) or value.type.is_subtype_of(optional(TENSOR))
+        if not allowed:
+            raise TypeMismatchError(
+                f"a tensor cannot be indexed with a value of type {value.type.annotation}; ints, slices, None, lists and tensors can",
+                expr.range,
+            )
+        return _Index(expr, dim, value)
+
+    # ----------------------------------------------------------------------------------------- writing
+
+    def assign_subscript(self, range: SourceRange, target: Subscript, value: Value) -> None:
+        """``target.value[target.indices] = value``"""
+        base = self.emit_expression(target.value)
+        if isinstance(base.type, TensorType):
+            self._assign_tensor(range, target, base, value)
+            return
+        indices = target.indices
+        if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
+            raise UnsupportedError(
+                f"a slice of a {base.type.annotation} cannot be assigned", target.range, hint="assign the elements in a loop"
+            )
+        arguments = [
+            self.argument(base, target.value.range),
+            self.argument(self.emit_expression(indices[0]), indices[0].range),
+            self.argument(value, range),
+        ]
+        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
+
+    def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
+        view, tensors = self.slice_and_select(target.range, base, target.indices)
+        if value.type in _SCALARS:
+            value = self._scalar_like(value, view, range)
+        if tensors:
+            self.insert("aten::index_put_", range, view, self._tensor_list(tensors, range), value)
+        else:
+            self.insert("aten::copy_", range, view, value)
+
+    def _scalar_like(self, value: Value, tensor: Value, range: SourceRange) -> Value:
+        """A number as a tensor of the dtype and device of ``tensor``."""
+        dtype = self.insert("prim::dtype", range, tensor)
+        device = self.insert("prim::device", range, tensor)
+        return self.insert("aten::tensor", range, value, dtype=dtype, device=device)
+
+
+_DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)"
+
+
+def _needs_dim(index: _Index) -> bool:
+    """Whether an operator is called with the dimension as an argument."""
+    return index.value is None or isinstance(index.value.type, NoneType) or index.value.type == INT

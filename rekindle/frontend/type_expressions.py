@@ -1,0 +1,171 @@
+"""Types as they are written in source: ``List[int]``, ``Optional[Tensor]``, ``int | None``, ``"Tensor"``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rekindle.errors import Source, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import Resolver
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    GENERATOR,
+    INT,
+    NONE,
+    NUMBER,
+    QSCHEME,
+    STREAM,
+    STRING,
+    TENSOR,
+    AwaitType,
+    DictType,
+    FutureType,
+    ListType,
+    RRefType,
+    TupleType,
+    Type,
+    optional,
+    union,
+)
+from rekindle.syntax.parser import parse_expression
+from rekindle.syntax.views import BinOp, Expr, Select, StringLiteral, Subscript, TupleLiteral, Var
+
+SIMPLE_TYPES: Final[dict[str, Type]] = {
+    "Tensor": TENSOR,
+    "torch.Tensor": TENSOR,
+    "int": INT,
+    "float": FLOAT,
+    "complex": COMPLEX,
+    "bool": BOOL,
+    "str": STRING,
+    "None": NONE,
+    "NoneType": NONE,
+    "number": NUMBER,
+    "Any": ANY,
+    "typing.Any": ANY,
+    "Device": DEVICE,
+    "torch.device": DEVICE,
+    "torch.dtype": INT,
+    "torch.layout": INT,
+    "torch.memory_format": INT,
+    "torch.qscheme": QSCHEME,
+    "torch.Generator": GENERATOR,
+    "Generator": GENERATOR,
+    "Stream": STREAM,
+    "torch.classes.cuda.Stream": STREAM,
+}
+"""Names that mean the same type in every program."""
+
+# Several of these are spelled as bare names by convention; a program may import them under another name, which the resolver knows.
+_PREFIXES: Final = ("typing.", "torch.jit.", "torch.futures.", "torch._jit_internal.", "t.", "_t.")
+
+_Maker = Callable[[Sequence[Type]], Type]
+
+_GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
+    "List": (1, lambda args: ListType(args[0])),
+    "list": (1, lambda args: ListType(args[0])),
+    "Optional": (1, lambda args: optional(args[0])),
+    "Dict": (2, lambda args: DictType(args[0], args[1])),
+    "dict": (2, lambda args: DictType(args[0], args[1])),
+    "Tuple": (None, lambda args: TupleType(tuple(args))),
+    "tuple": (None, lambda args: TupleType(tuple(args))),
+    "Union": (None, union),
+    "Future": (1, lambda args: FutureType(args[0])),
+    "Await": (1, lambda args: AwaitType(args[0])),
+    "RRef": (1, lambda args: RRefType(args[0])),
+    "Final": (1, lambda args: args[0]),
+    **{f"BroadcastingList{n}": (1, lambda args: ListType(args[0])) for n in range(1, 7)},
+}
+"""Types with arguments: how many, and what they make."""
+
+
+def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
+    """The type that ``expr`` spells.
+
+    Raises:
+        UndefinedNameError: a name is not known.
+        UnsupportedError: it is not a type.
+    """
+    kind = expr.tree.kind
+    if kind == "none":
+        return NONE
+    if kind == "subscript":
+        return _parse_generic(Subscript(expr.tree), resolver)
+    if kind == "|":
+        either = BinOp(expr.tree)
+        return union((parse_type_expression(either.lhs, resolver), parse_type_expression(either.rhs, resolver)))
+    if kind == "string_literal":
+        text = StringLiteral(expr.tree).text
+        return parse_type_expression(parse_expression(Source(text, filename=None)), resolver)
+    name = dotted_name(expr)
+    if name is None:
+        raise UnsupportedError(f"'{expr.range.text}' is not a type that a program can use", expr.range)
+    return parse_type_name(name, expr.range, resolver)
+
+
+def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
+    """The type called ``name``, which may be dotted."""
+    found = resolver.resolve_type(name, range)
+    if found is None:
+        found = SIMPLE_TYPES.get(name)
+    if found is not None:
+        return found
+    if _strip(name) in ("List", "list", "Dict", "dict", "Tuple", "tuple", "Optional", "Union"):
+        raise UnsupportedError(
+            f"'{name}' needs the types of its elements here", range, hint=f"write, for example, {_example(_strip(name))}"
+        )
+    raise UndefinedNameError(f"the type '{name}' is not known", range)
+
+
+def _example(name: str) -> str:
+    return {"Dict": "Dict[str, int]", "dict": "dict[str, int]"}.get(name, f"{name}[int]")
+
+
+def _strip(name: str) -> str:
+    for prefix in _PREFIXES:
+        if name.startswith(prefix):
+            return name[len(prefix) :]
+    return name
+
+
+def dotted_name(expr: Expr) -> str | None:
+    """``a.b.c`` as text, or None for any other expression."""
+    parts: list[str] = []
+    while expr.tree.kind == Select.KIND:
+        select = Select(expr.tree)
+        parts.append(select.selector.name)
+        expr = select.value
+    if expr.tree.kind != Var.KIND:
+        return None
+    parts.append(Var(expr.tree).name.name)
+    return ".".join(reversed(parts))
+
+
+def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
+    name = dotted_name(expr.value)
+    found = None if name is None else _GENERICS.get(_strip(name))
+    if found is None:
+        raise UndefinedNameError(f"the type '{expr.value.range.text}[…]' is not known", expr.value.range)
+    count, make = found
+    indices = expr.indices
+    if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
+        indices = TupleLiteral(indices[0].tree).items
+    if count is not None and len(indices) != count:
+        raise UnsupportedError(f"'{name}' takes {count} type argument{'s' if count > 1 else ''}, got {len(indices)}", expr.range)
+    return make([parse_type_expression(index, resolver) for index in indices])
+
+
+def broadcast_size(expr: Expr) -> int | None:
+    """The 2 of ``BroadcastingList2[int]``: one value stands for a list of that length."""
+    if expr.tree.kind != Subscript.KIND:
+        return None
+    name = dotted_name(Subscript(expr.tree).value)
+    stem = "BroadcastingList"
+    if name is None or not _strip(name).startswith(stem):
+        return None
+    digits = _strip(name)[len(stem) :]
+    return int(digits) if digits.isdigit() else None

@@ -1,0 +1,455 @@
+"""Which overload a call means, and the nodes that make its arguments fit.
+
+Overloads are tried in order: first as the arguments are, then with implicit conversions. Matching is done in two steps, so that
+an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and gives a plan of every input,
+:meth:`CallPlan.inputs` makes the nodes.
+
+Conversions:
+
+* an int or float stands for an ``int[2]``, repeated;
+* trailing positional arguments stand for a list (``x.view(2, 3)``), a tuple for a list of its elements' type;
+* with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float, a str for a Device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rekindle.errors import UNKNOWN_RANGE, SchemaError, SourceRange
+from rekindle.ir import graph as _graph
+from rekindle.ir.attributes import infer_type
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import (
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    STRING,
+    TENSOR,
+    Bindings,
+    ListType,
+    NoneType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    has_free_variables,
+    match_variables,
+    substitute,
+    without_none,
+)
+
+
+@dataclass(slots=True)
+class CallArgument:
+    """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed."""
+
+    value: Value | None = None
+    constant: object = None
+    range: SourceRange = UNKNOWN_RANGE
+    name: str | None = None
+
+    @property
+    def type(self) -> Type:
+        if self.value is not None:
+            return self.value.type
+        return infer_type(self.constant) or NONE
+
+    def materialise(self, graph: Graph) -> Value:
+        if self.value is None:
+            self.value = graph.insert_constant(self.constant, range=self.range)
+        return self.value
+
+
+def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> CallArgument:
+    """``item`` (a :class:`Value` or a Python constant) as an argument."""
+    if isinstance(item, CallArgument):
+        return item
+    if isinstance(item, Value):
+        return CallArgument(item, range=range, name=name)
+    return CallArgument(constant=item, range=range, name=name)
+
+
+Builder = Callable[[Graph, SourceRange], Value]
+
+
+@dataclass(slots=True)
+class CallPlan:
+    """How a call fits a schema: one builder for each input, and the types of the results."""
+
+    schema: FunctionSchema
+    builders: list[Builder]
+    return_types: list[Type]
+
+    def inputs(self, graph: Graph, range: SourceRange) -> list[Value]:
+        """Make the inputs at the graph's insertion point."""
+        return [build(graph, range) for build in self.builders]
+
+
+class Mismatch(Exception):
+    """Why a call does not fit a schema."""
+
+
+# ----------------------------------------------------------------------------------- converting values
+
+
+def is_empty_list_literal(argument: CallArgument) -> bool:
+    """Whether the argument is ``[]`` without an annotation, which fits every list type."""
+    return argument.value is not None and argument.value.node.kind == "prim::EmptyListLiteral"
+
+
+def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Builder, Type]:
+    """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    if isinstance(type, OptionalType) and not argument.type.is_optional:
+        return convert(argument, type.element, conversions)
+    actual = argument.type
+    if isinstance(type, ListType) and is_empty_list_literal(argument):
+        return _empty_list(type), type
+    if isinstance(actual, TupleType):
+        if isinstance(type, ListType) and actual.elements and _all_fit(actual, type.element, conversions):
+            return _tuple_to_list(argument, type, conversions), type
+        if (
+            isinstance(type, TupleType)
+            and not actual.is_subtype_of(type)
+            and len(actual.elements) == len(type.elements)
+            and argument.value is not None
+        ):
+            return _convert_tuple(argument, actual, type, conversions)
+    if argument.value is None and type == FLOAT and actual == INT and conversions:
+        # A default such as `float eps=0` is an int only in its spelling.
+        return argument_builder(CallArgument(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
+    if conversions:
+        kind = _implicit_conversion(actual, type)
+        if kind is not None:
+            return _call(kind, argument), type
+    return argument_builder(argument), actual
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def argument_builder(argument: CallArgument) -> Builder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return argument.materialise(graph)
+
+    return build
+
+
+def _empty_list(type: ListType) -> Builder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert_node(graph.create("prim::ListConstruct", types=[type], range=range)).output
+
+    return build
+
+
+_FROM_TENSOR = {FLOAT: "aten::FloatImplicit", COMPLEX: "aten::ComplexImplicit", INT: "aten::IntImplicit"}
+_FROM_NUMBER: dict[Type, str] = {FLOAT: "aten::Float", COMPLEX: "aten::Complex", INT: "aten::Int"}
+
+
+def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
+    if isinstance(actual, TensorType):
+        return "aten::ScalarImplicit" if wanted == NUMBER else _FROM_TENSOR.get(wanted)  # type: ignore[call-overload]
+    if actual == NUMBER:
+        return _FROM_NUMBER.get(wanted)
+    if actual == STRING and wanted == DEVICE:
+        return "aten::device"
+    return None
+
+
+def _call(kind: str, argument: CallArgument) -> Builder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert(kind, [argument.materialise(graph)], range=range)
+
+    return build
+
+
+def _all_fit(actual: TupleType, element: Type, conversions: bool) -> bool:
+    if isinstance(element, TensorType):
+        return all(isinstance(part, TensorType) for part in actual.elements)
+    if has_free_variables(element):
+        return True
+    return all(
+        part.is_subtype_of(element) or (conversions and _implicit_conversion(part, element) is not None)
+        for part in actual.elements
+    )
+
+
+def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE) -> list[Value]:
+    """The elements of a tuple: those that it was just built from, or the outputs of a ``prim::TupleUnpack``."""
+    if value.node.kind == "prim::TupleConstruct":
+        return list(value.node.inputs)
+    type = value.type
+    assert isinstance(type, TupleType)
+    return list(graph.insert_node(graph.create("prim::TupleUnpack", [value], types=type.elements, range=range)).outputs)
+
+
+def _tuple_to_list(argument: CallArgument, type: ListType, conversions: bool) -> Builder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = unpack_tuple(graph, argument.materialise(graph))
+        if conversions:
+            items = [convert(CallArgument(item), type.element, True)[0](graph, range) for item in items]
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+def _convert_tuple(
+    argument: CallArgument, actual: TupleType, wanted: TupleType, conversions: bool
+) -> tuple[Builder, Type]:
+    # The element types are known without the unpacked values: plan on stand-ins, build on the values.
+    types: list[Type] = []
+    for part, formal in zip(actual.elements, wanted.elements, strict=True):
+        fits = part.is_subtype_of(formal)
+        kind = None if fits else _implicit_conversion(part, formal)
+        tuple_parts = isinstance(part, TupleType) and isinstance(without_none(formal), (TupleType, ListType))
+        types.append(formal if fits or (conversions and kind is not None) or tuple_parts else part)
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = unpack_tuple(graph, argument.materialise(graph))
+        pairs = zip(items, wanted.elements, strict=True)
+        converted = [convert(CallArgument(item), formal, conversions)[0](graph, range) for item, formal in pairs]
+        result = TupleType(tuple(item.type for item in converted))
+        return graph.insert_node(graph.create("prim::TupleConstruct", converted, types=[result], range=range)).output
+
+    return build, TupleType(tuple(types))
+
+
+def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
+    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the type."""
+    return convert(CallArgument(value, range=range), type, conversions)[0](graph, range)
+
+
+# -------------------------------------------------------------------------------------------- matching
+
+
+def plan_call(
+    schema: FunctionSchema,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None = None,
+    *,
+    conversions: bool = True,
+) -> CallPlan:
+    """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever it is.
+
+    Raises:
+        Mismatch: it does not.
+    """
+    bindings: Bindings = {}
+    builders: list[Builder] = []
+    by_name = {item.name: item for item in kwargs}
+    used = 0
+    for index, formal in enumerate(schema.arguments):
+        if self_value is not None and formal.name == "self":
+            actual, self_value = self_value, None
+        elif not formal.kwarg_only and used < len(args):
+            if conversions and _takes_rest_as_list(schema, index) and not _is_list_like(args[used], formal):
+                builders.append(_plan_rest(formal, args[used:], bindings))
+                used = len(args)
+                continue
+            actual = args[used]
+            used += 1
+        elif formal.name in by_name:
+            actual = by_name.pop(formal.name)
+        elif formal.has_default:
+            actual = CallArgument(constant=formal.default)
+        else:
+            raise Mismatch(f"argument '{formal.name}' is missing")
+        builders.append(_plan_argument(formal, actual, bindings, conversions))
+    if self_value is not None:
+        raise Mismatch("it takes no self: it cannot be called as a method")
+    if schema.is_vararg:
+        builders.extend(argument_builder(rest) for rest in args[used:])
+        used = len(args)
+    if used < len(args):
+        raise Mismatch(f"it takes at most {_count(used, 'positional argument')}, got {len(args)}")
+    for name in by_name:
+        if schema.argument_index(name or "") is None:
+            raise Mismatch(f"it has no argument '{name}'")
+        raise Mismatch(f"argument '{name}' is given twice")
+    return CallPlan(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _return_type(result: Argument, bindings: Bindings) -> Type:
+    type = substitute(result.type, bindings)
+    if type is None:
+        raise Mismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
+    return type
+
+
+def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
+    """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
+    formal = schema.arguments[index]
+    last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
+    type = without_none(formal.type)
+    return last and isinstance(type, ListType) and not has_free_variables(type) and formal.size is None
+
+
+def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
+    type = actual.type
+    wanted = without_none(formal.type)
+    assert isinstance(wanted, ListType)
+    if isinstance(type, ListType) or (isinstance(type, NoneType) and formal.type.is_optional):
+        return True
+    return isinstance(type, TupleType) and _all_fit(type, wanted.element, True)
+
+
+def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Bindings) -> Builder:
+    type = without_none(formal.type)
+    assert isinstance(type, ListType)
+    element = Argument(formal.name, type.element)
+    builders = [_plan_argument(element, item, bindings, True) for item in rest]
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = [make(graph, range) for make in builders]
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool) -> Builder:
+    if formal.size is not None:
+        repeated = _repeat(formal, actual)
+        if repeated is not None:
+            return repeated
+    type: Type | None = formal.type
+    assert type is not None
+    if has_free_variables(type):
+        found = type if is_empty_list_literal(actual) else actual.type
+        if not (is_empty_list_literal(actual) and isinstance(type, ListType) and substitute(type, bindings) is not None):
+            why = match_variables(formal.type, found if found is not type else actual.type, bindings)
+            if why is not None:
+                raise Mismatch(f"argument '{formal.name}': {why}")
+        type = substitute(formal.type, bindings)
+        if type is None:
+            if isinstance(formal.type, OptionalType) and actual.type == NONE:
+                return argument_builder(actual)
+            raise Mismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
+    if actual.value is None and _default_fits(actual.constant, type):
+        return _typed_constant(actual, type)
+    build, result = convert(actual, type, conversions)
+    if not result.is_subtype_of(type):
+        message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
+        if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
+            message += " (an empty list without an annotation is a List[Tensor])"
+        raise Mismatch(message)
+    return build
+
+
+def _default_fits(value: object, type: Type) -> bool:
+    """Whether a constant is an empty list, or a list for a list: its own type says too little."""
+    return isinstance(value, list) and isinstance(without_none(type), ListType)
+
+
+def _typed_constant(actual: CallArgument, type: Type) -> Builder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert_constant(actual.constant, without_none(type), range)
+
+    return build
+
+
+def _repeat(formal: Argument, actual: CallArgument) -> Builder | None:
+    """The builder of ``[x, x]`` for an ``int[2]`` that is given one int; None where something else was given."""
+    wanted = without_none(formal.type)
+    assert formal.size is not None
+    if not isinstance(wanted, ListType) or actual.type != wanted.element:
+        return None
+    size, type = formal.size, wanted
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = [actual.materialise(graph)] * size
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+# ------------------------------------------------------------------------------------------- overloads
+
+
+def match_schemas(
+    name: str,
+    schemas: Sequence[FunctionSchema],
+    range: SourceRange,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None = None,
+) -> tuple[int, CallPlan]:
+    """The first of ``schemas`` that the call fits, by index, and how.
+
+    Raises:
+        SchemaError: none does; the message says of each why.
+    """
+    for conversions in (True,) if len(schemas) == 1 else (False, True):
+        failures: list[tuple[FunctionSchema, str]] = []
+        for index, schema in enumerate(schemas):
+            try:
+                return index, plan_call(schema, args, kwargs, self_value, conversions=conversions)
+            except Mismatch as why:
+                failures.append((schema, str(why)))
+    raise SchemaError(_describe_failure(name, failures, args, kwargs, self_value), range)
+
+
+def _describe_failure(
+    name: str,
+    failures: Sequence[tuple[FunctionSchema, str]],
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None,
+) -> str:
+    given = [item.type.annotation for item in ([self_value] if self_value is not None else []) + list(args)]
+    given += [f"{item.name}: {item.type.annotation}" for item in kwargs]
+    if len(failures) == 1:
+        schema, why = failures[0]
+        return f"'{name}' cannot be called with ({', '.join(given)}): {why}.\nIt is declared as\n  {schema}"
+    lines = [f"no overload of '{name}' can be called with ({', '.join(given)}). The candidates are"]
+    for schema, why in failures:
+        lines += [f"  {schema}", f"      {why}"]
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------- inserting
+
+
+def insert_operator_node(graph: Graph, operator: Operator, plan: CallPlan, range: SourceRange) -> Node:
+    """Insert the call of ``operator`` that ``plan`` describes."""
+    inputs = plan.inputs(graph, range)
+    node = graph.create(operator.name, inputs, types=plan.return_types, range=range)
+    node.set_operator(operator)
+    return graph.insert_node(node)
+
+
+def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
+    """The one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    if len(node.outputs) == 1:
+        return node.outputs[0]
+    types = tuple(output.type for output in node.outputs)
+    names = tuple(result.name for result in schema.returns) if schema is not None else ()
+    type = TupleType(types, None, names) if names and all(names) else TupleType(types)
+    return graph.insert_node(graph.create("prim::TupleConstruct", node.outputs, types=[type], range=node.range)).output
+
+
+def insert_call(
+    graph: Graph, kind: str, args: Sequence[object], kwargs: Mapping[str, object], range: SourceRange
+) -> Value:
+    """See :meth:`Graph.insert`."""
+    operators = REGISTRY.overloads(kind)
+    if not operators:
+        raise SchemaError(f"there is no operator '{kind}'", range)
+    positional = [argument(item, range) for item in args]
+    keywords = [argument(item, range, name) for name, item in kwargs.items()]
+    index, plan = match_schemas(kind, [operator.schema for operator in operators], range, positional, keywords)
+    return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
+
+
+_graph._insert_call = insert_call
