@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.ir.types import Type
+from rekindle.ir.literals import format_complex, format_schema_float, format_string
+from rekindle.ir.types import ListType, OptionalType, Type
 
 
 class Missing:
@@ -24,8 +25,8 @@ WILDCARD = "*"
 class AliasInfo:
     """An alias annotation: ``(a!)``, ``(a -> *)``, ``(a|b)``.
 
-    ``before`` and ``after`` are the alias sets that the value belongs to before and after the call, ``is_write`` is the ``!``.
-    ``contained`` holds the annotation of elements: ``Tensor(a)[]`` has one on its element only.
+    ``before`` and ``after`` are the alias sets that the value belongs to before and after the call, ``is_write`` is
+    the ``!``. ``contained`` holds the annotation of elements: ``Tensor(a)[]`` has one on its element only.
     """
 
     before: frozenset[str] = frozenset()
@@ -40,29 +41,37 @@ class AliasInfo:
     def __str__(self) -> str:
         if not self.before and not self.after:
             return ""
-        text = "|".join(sorted(self.before))
+        text = _format_sets(self.before)
         if self.is_write:
             text += "!"
         if self.after != self.before:
-            text += " -> " + "|".join(sorted(self.after))
+            text += f" -> {_format_sets(self.after)}"
         return f"({text})"
+
+
+def _format_sets(names: frozenset[str]) -> str:
+    # The last name stands first, as in PyTorch's own texts: ``Tensor(b|a)``.
+    return "|".join(sorted(names, key=lambda name: (name == WILDCARD, name), reverse=True))
 
 
 @dataclass(slots=True, frozen=True)
 class Argument:
     """A parameter or a result.
 
-    ``size`` is the 2 of ``int[2]``: one int stands for a list of that length. ``spelling`` is the type as the schema writes it where
-    that says more than ``type`` does (``ScalarType``, ``MemoryFormat``, ``Layout`` and ``SymInt`` are ints here).
+    ``size`` is the 2 of ``int[2]``: one int stands for a list of that length. ``spelling`` is the type as the schema
+    writes it where that says more than ``type`` does (``ScalarType``, ``MemoryFormat``, ``Layout`` and ``SymInt`` are
+    ints here), without its alias annotation and size; ``default_spelling`` the default, where the schema names a
+    number (``contiguous_format``, ``long``) or gives one for a whole list.
     """
 
     name: str
     type: Type
-    default: object = MISSING
+    default: object = field(default=MISSING, hash=False)
     kwarg_only: bool = False
     alias: AliasInfo | None = None
     size: int | None = None
-    spelling: str | None = None
+    spelling: str | None = field(default=None, compare=False)
+    default_spelling: str | None = field(default=None, compare=False)
 
     @property
     def has_default(self) -> bool:
@@ -121,55 +130,64 @@ class FunctionSchema:
             parts.append(_format_argument(argument))
         if self.is_vararg:
             parts.append("...")
-        returns = [_format_argument(result) for result in self.returns]
+        return f"{self.qualified_name}({', '.join(parts)}) -> {self._format_returns()}"
+
+    def _format_returns(self) -> str:
+        if self.is_varret and not self.returns:
+            return "..."
+        parts = [_format_argument(result) for result in self.returns]
         if self.is_varret:
-            returns.append("...")
-        single = len(returns) == 1 and not self.is_varret and " " not in _strip_type(returns[0])
-        result = returns[0] if single and not self.returns[0].name else f"({', '.join(returns)})"
-        return f"{self.qualified_name}({', '.join(parts)}) -> {result}"
-
-
-def _strip_type(text: str) -> str:
-    return text if text.startswith("(") else ""
+            parts.append("...")
+        # One result needs no parentheses, unless it begins with its own: those would read as several results.
+        if len(parts) == 1 and not parts[0].startswith("("):
+            return parts[0]
+        return f"({', '.join(parts)})"
 
 
 def _format_argument(argument: Argument) -> str:
-    text = _format_type(argument)
+    text = _annotate(argument.type, argument.spelling or str(argument.type), argument.alias, argument.size)
     if argument.name:
         text += f" {argument.name}"
     if argument.has_default:
-        text += f"={_format_default(argument.default)}"
+        text += f"={argument.default_spelling or _format_default(argument.default)}"
     return text
 
 
-def _format_type(argument: Argument) -> str:
-    """The type with its alias annotation: ``Tensor(a!)``, ``Tensor(a)[]``, ``int[2]``."""
-    text = argument.spelling or str(argument.type)
-    alias = argument.alias
-    if argument.size is not None:
-        text = text.replace("[]", f"[{argument.size}]", 1)
-    if alias is None:
+def _annotate(type: Type, text: str, alias: AliasInfo | None, size: int | None) -> str:
+    """``text``, which spells ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
+    if alias is None and size is None:
         return text
-    # An annotation stands behind the element type that it belongs to: in front of the suffixes [] and ?.
-    cut = len(text)
-    while text[:cut].endswith(("[]", "?")):
-        cut -= 2 if text[:cut].endswith("[]") else 1
-    inner, suffix = text[:cut], text[cut:]
-    element = str(alias.contained[0]) if alias.contained else ""
-    if "[]" in suffix:
-        head, tail = suffix.split("[]", 1)
-        return f"{inner}{element}{head}[]{alias}{tail}" if element or head else f"{inner}{element}[]{alias}{tail}"
-    return f"{inner}{alias}{suffix}"
+    if isinstance(type, OptionalType) and text.endswith("?"):
+        return _annotate(type.element, text[:-1], alias, size) + "?"
+    parts = () if alias is None else alias.contained
+    if isinstance(type, ListType) and text.endswith("[]"):
+        element = _annotate(type.element, text[:-2], parts[0] if parts else None, None)
+        text = f"{element}[{'' if size is None else size}]"
+    elif parts:
+        pairs = zip(type.contained, parts, strict=True)
+        text = str(type.with_contained([_Annotated(_annotate(part, str(part), info, None)) for part, info in pairs]))
+    return text if alias is None else f"{text}{alias}"
+
+
+class _Annotated(Type):
+    """Stands for a part of a type, and says its text with the annotation."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
 
 
 def _format_default(value: object) -> str:
-    if value is None:
-        return "None"
-    if isinstance(value, bool):
-        return str(value)
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        return format_string(value)
+    if isinstance(value, float):
+        return format_schema_float(value)
+    if isinstance(value, complex):
+        return format_complex(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_format_default, value))}]"
-    return repr(value)
+    return str(value)

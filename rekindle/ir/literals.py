@@ -1,0 +1,105 @@
+"""How numbers and strings are spelled in schemas and graphs.
+
+A float has its 17 digits without trailing zeros, and a dot where it is whole (``1.``, ``1.0000000000000001e-05``), so
+that it is read back as the same float. Strings are in double quotes; a character that cannot be printed becomes the
+octal escapes of its UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_WHOLE_IN_GRAPHS = 1e10
+_WHOLE_IN_SCHEMAS = 2.0**63
+
+
+def format_float(value: float) -> str:
+    """As graphs spell it. A whole number of 1e10 and more has no dot: only the type beside it tells that it is a
+    float.
+    """
+    if math.isfinite(value) and abs(value) < _WHOLE_IN_GRAPHS and value == int(value):
+        return f"{value:.0f}."
+    return _digits(value)
+
+
+def format_schema_float(value: float) -> str:
+    """As the default of an argument: there is a dot in every whole number."""
+    if math.isfinite(value) and abs(value) < _WHOLE_IN_SCHEMAS and value == int(value):
+        return f"{value:.0f}."
+    return _digits(value)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.17g}"
+
+
+def format_complex(value: complex) -> str:
+    """``1.+2.j``"""
+    # A NaN takes the minus, as every number does that is not at least zero.
+    sign = "+" if value.imag >= 0 else "-"
+    return f"{format_float(value.real)}{sign}{format_float(abs(value.imag))}j"
+
+
+_ESCAPES = {
+    "\\": "\\\\",
+    "'": "\\'",
+    '"': '\\"',
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
+
+
+def format_string(value: str) -> str:
+    """``value`` in double quotes, in ASCII."""
+    return f'"{_SPECIAL.sub(_escape, value)}"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    known = _ESCAPES.get(character)
+    if known is not None:
+        return known
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def read_string(literal: str) -> str:
+    """What a quoted ``literal`` says: the inverse of :func:`format_string`.
+
+    Octal escapes in a row are the bytes of UTF-8, or of Latin-1 where they make no UTF-8. An escape without a meaning
+    stays as it is.
+    """
+    body = literal[1:-1]
+    return _ESCAPED.sub(_unescape, body) if "\\" in body else body
+
+
+_ESCAPED = re.compile(r"((?:\\[0-7]{1,3})+)|\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))")
+_MEANINGS = {escape[1]: character for character, escape in _ESCAPES.items()}
+
+
+def _unescape(found: re.Match[str]) -> str:
+    octal, *hexadecimal, character = found.groups()
+    if octal is not None:
+        data = bytes(int(digits, 8) & 0xFF for digits in octal[1:].split("\\"))
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return data.decode("latin-1")
+    if character is not None:
+        return _MEANINGS.get(character, "\\" + character)
+    code = int(next(filter(None, hexadecimal)), 16)
+    return chr(code) if code <= 0x10FFFF else found.group()
+
+
+def read_number(text: str) -> int | float | complex:
+    """The number that a NUMBER token spells."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return complex(text) if text[-1] in "jJ" else float(text)
