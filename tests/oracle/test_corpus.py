@@ -1,0 +1,90 @@
+"""Every program of the corpus: compiled as torch.jit compiles it, and answering as eager does."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+import rekindle
+from tests.oracle.corpus import Program, Sample, corpus, fresh
+from tests.oracle.known_differences import KNOWN_DIFFERENCES, WRONG_ANSWERS
+from tests.support.equality import assert_same
+from tests.support.oracle import compare
+
+PROGRAMS = corpus()
+NAMES = [program.name for program in PROGRAMS]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "program" in metafunc.fixturenames:
+        metafunc.parametrize("program", PROGRAMS, ids=NAMES)
+
+
+def test_graph_is_that_of_torch_jit(program: Program) -> None:
+    try:
+        comparison = compare(program.subject(), rekindle.script)
+        difference = comparison.differences
+    except rekindle.errors.RekindleError as error:
+        difference = f"{type(error).__name__}: {error}"
+    if program.name in KNOWN_DIFFERENCES:
+        assert difference, f"{program.name} has torch.jit's graph now: take it off the list of known differences"
+        return
+    assert not difference, difference
+
+
+def test_answers_are_those_of_eager(program: Program) -> None:
+    failure: Exception | None = None
+    try:
+        _check_answers(program)
+    except Exception as error:
+        failure = error
+    if program.name in WRONG_ANSWERS:
+        assert failure is not None, f"{program.name} answers as eager does now: take it off the list of wrong answers"
+        return
+    if failure is not None:
+        raise failure
+
+
+def test_lists_name_programs() -> None:
+    assert set(KNOWN_DIFFERENCES) <= set(NAMES)
+    assert set(WRONG_ANSWERS) <= set(NAMES)
+
+
+def test_differences_are_few() -> None:
+    assert len(PROGRAMS) >= 160
+    assert len(KNOWN_DIFFERENCES) <= 0.05 * len(PROGRAMS)
+
+
+def _check_answers(program: Program) -> None:
+    for sample in program.samples:
+        compiled = rekindle.script(program.subject())
+        eager = program.subject()
+        for call in range(3):
+            ours, theirs = fresh(sample), fresh(sample)
+            assert_same(_outcome(compiled, ours), _outcome(eager, theirs), f"call {call + 1} of {program.name}")
+            assert_same(ours, theirs, f"arguments after call {call + 1} of {program.name}")
+        if isinstance(eager, torch.nn.Module):
+            assert_same(dict(compiled.state_dict()), dict(eager.state_dict()), f"state of {program.name}")
+
+
+def _outcome(function: Any, arguments: Sample) -> tuple[str, Any]:
+    """What a call gives, or the class of what it raises and its text."""
+    torch.manual_seed(1)
+    try:
+        return "returned", _plain(copy.deepcopy(function(*arguments)))
+    except Exception as error:
+        return "raised", f"{type(error).__name__}: {error}"
+
+
+def _plain(value: Any) -> Any:
+    """Results without what carries no meaning: a size is a list of ints."""
+    if isinstance(value, torch.Size):
+        return list(value)
+    if isinstance(value, tuple) and type(value) is not tuple:
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(item) for item in value)
+    return value
