@@ -1,1 +1,28 @@
-"""What a node's kind means: schema, effects and implementation of every operator, filling the registry."""
+"""What a node's kind means: schema, effects and implementation of every operator.
+
+Importing this package makes them known to :data:`rekindle.ir.registry.REGISTRY`.
+"""
+
+from rekindle.ir.registry import REGISTRY
+from rekindle.ops import (
+    autograd as autograd,
+    conversions as conversions,
+    devices as devices,
+    dicts as dicts,
+    exceptions as exceptions,
+    fusion as fusion,
+    lists as lists,
+    mathematics as mathematics,
+    neural as neural,
+    objects as objects,
+    printing as printing,
+    scalars as scalars,
+    strings as strings,
+    tensors as tensors,
+    tuples as tuples,
+)
+from rekindle.ops.declare import declared_operators
+from rekindle.ops.dispatcher import dispatcher_operators
+
+REGISTRY.add_provider(dispatcher_operators)
+REGISTRY.add_provider(declared_operators)

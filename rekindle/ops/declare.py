@@ -1,0 +1,125 @@
+"""How an operator is declared: the text of its schema beside what runs it.
+
+Texts are parsed when their kind is first looked up, so that declaring hundreds of them costs next to nothing at
+import::
+
+    declare(operator.add, "aten::add.int(int a, int b) -> int", "aten::add.float(float a, float b) -> float")
+
+    @implements("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
+    def append(self: list[Any], el: Any) -> list[Any]: ...
+
+What is declared overlaps nowhere with the operators of PyTorch's dispatcher, which :mod:`rekindle.ops.dispatcher`
+finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Effects, Operation, Operator
+from rekindle.ir.schema_parser import parse_schema
+from rekindle.ops.order import ORDER
+
+MakeOperation = Callable[[Node], Operation]
+
+
+@dataclass(slots=True, frozen=True)
+class Declaration:
+    """An operator whose schema is still text."""
+
+    text: str
+    operation: Operation | None
+    operation_for_node: MakeOperation | None
+    effects: Effects
+    has_side_effects: bool
+    is_nondeterministic: bool
+
+    @property
+    def overload(self) -> str:
+        return self.text[: self.text.index("(")].partition(".")[2]
+
+    def parse(self) -> Operator:
+        return Operator(
+            parse_schema(self.text),
+            operation=self.operation,
+            operation_for_node=self.operation_for_node,
+            effects=self.effects,
+            has_side_effects=self.has_side_effects,
+            is_nondeterministic=self.is_nondeterministic,
+        )
+
+
+_DECLARED: dict[str, list[Declaration]] = {}
+
+
+def _add(declaration: Declaration) -> None:
+    text = declaration.text
+    kind = text[: text.index("(")].partition(".")[0]
+    _DECLARED.setdefault(kind, []).append(declaration)
+
+
+def declare(
+    operation: Operation,
+    *texts: str,
+    effects: Effects = Effects.FROM_SCHEMA,
+    side_effects: bool = False,
+    nondeterministic: bool = False,
+) -> None:
+    """Declare the operators with these schemas, all run by ``operation``."""
+    for text in texts:
+        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic))
+
+
+_F = TypeVar("_F", bound=Operation)
+
+
+def implements(
+    *texts: str,
+    effects: Effects = Effects.FROM_SCHEMA,
+    side_effects: bool = False,
+    nondeterministic: bool = False,
+) -> Callable[[_F], _F]:
+    """:func:`declare` as a decorator of what runs the operators."""
+
+    def decorate(operation: _F) -> _F:
+        declare(operation, *texts, effects=effects, side_effects=side_effects, nondeterministic=nondeterministic)
+        return operation
+
+    return decorate
+
+
+_M = TypeVar("_M", bound=MakeOperation)
+
+
+def implements_for_node(
+    *texts: str, effects: Effects = Effects.FROM_SCHEMA, side_effects: bool = False
+) -> Callable[[_M], _M]:
+    """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
+    node."""
+
+    def decorate(make: _M) -> _M:
+        for text in texts:
+            _add(Declaration(text, None, make, effects, side_effects, False))
+        return make
+
+    return decorate
+
+
+def declared_operators(kind: str) -> Sequence[Operator]:
+    """The declared operators of a kind, in the order in which overloads are tried."""
+    declarations = _DECLARED.get(kind)
+    if declarations is None:
+        return ()
+    order = ORDER.get(kind)
+    if order is not None:
+        rank = {overload: index for index, overload in enumerate(order)}
+        declarations = sorted(declarations, key=lambda declaration: rank[declaration.overload])
+    return [declaration.parse() for declaration in declarations]
+
+
+def declared_kinds() -> Iterator[str]:
+    """Every kind that was declared."""
+    return iter(_DECLARED)

@@ -1,0 +1,132 @@
+"""The operators of PyTorch's dispatcher, of every namespace: looked up by kind when first asked for, never all at once.
+
+A node calls its operator with its inputs in the order of the schema. The dispatcher takes those behind the ``*`` of a
+schema by name, and reading arguments costs time, so the operation of a node passes by position what it must, by name
+what it must, and leaves out what is constant and equal to its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.registry import Operation, Operator
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema_parser import parse_schema
+
+
+class _DispatcherIndex:
+    """The overload names of each kind, as the dispatcher knows them."""
+
+    def __init__(self) -> None:
+        self._overloads: dict[str, set[str]] = {}
+        self._names = 0
+
+    def overloads(self, kind: str) -> set[str]:
+        found = self._overloads.get(kind)
+        if found is None and (not self._names or not kind.startswith(("aten::", "prim::"))):
+            self._read()  # custom operators may have been defined since
+            found = self._overloads.get(kind)
+        return found or set()
+
+    def _read(self) -> None:
+        names = torch._C._dispatch_get_all_op_names()
+        if len(names) == self._names:
+            return
+        self._names = len(names)
+        self._overloads.clear()
+        for name in names:
+            kind, _, overload = name.partition(".")
+            self._overloads.setdefault(kind, set()).add(overload)
+
+
+_INDEX: Final = _DispatcherIndex()
+
+
+def dispatcher_operators(kind: str) -> Sequence[Operator]:
+    """The dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
+    known = _INDEX.overloads(kind)
+    if not known:
+        return ()
+    namespace, _, name = kind.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    found = []
+    for overload in packet.overloads():
+        if ("" if overload == "default" else overload) in known:
+            found.append(_operator(getattr(packet, overload)))
+    return found
+
+
+def _operator(overload: Any) -> Operator:
+    schema = parse_schema(str(overload._schema))
+    call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
+    simple = not any(argument.kwarg_only or argument.has_default for argument in schema.arguments)
+    return Operator(
+        schema,
+        operation=call if simple else None,
+        operation_for_node=None if simple else _maker(call, schema),
+        # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
+        has_side_effects=not schema.returns and not schema.is_mutable,
+        is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- calling one
+
+
+def _maker(call: Operation, schema: FunctionSchema) -> Callable[[Node], Operation]:
+    def make(node: Node) -> Operation:
+        wanted = [
+            not _is_default(argument, value) for argument, value in zip(schema.arguments, node.inputs, strict=True)
+        ]
+        return positional_call(call, schema, wanted)
+
+    return make
+
+
+def _is_default(argument: Argument, value: Value) -> bool:
+    """Whether ``value`` is a constant equal to the default of ``argument``."""
+    if not argument.has_default or value.node.kind != "prim::Constant":
+        return False
+    constant = constant_value(value.node.attributes.get("value"), value.type)
+    return type(constant) is type(argument.default) and constant == argument.default
+
+
+def positional_call(call: Operation, schema: FunctionSchema, wanted: Sequence[bool] | None = None) -> Operation:
+    """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
+
+    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default.
+    """
+    arguments = schema.arguments
+    passed = [True] * len(arguments) if wanted is None else list(wanted)
+    named = [(index, a.name) for index, a in enumerate(arguments) if a.kwarg_only and passed[index]]
+    count = max((index + 1 for index, a in enumerate(arguments) if passed[index] and not a.kwarg_only), default=0)
+    if named:
+        return _call_with_names(call, count, named)
+    return call if count == len(arguments) else _call_with_first(call, count)
+
+
+def _call_with_first(call: Operation, count: int) -> Operation:
+    """``call`` with the first ``count`` arguments only."""
+    if count == 0:
+        return lambda *_: call()
+    if count == 1:
+        return lambda a, *_: call(a)
+    if count == 2:
+        return lambda a, b, *_: call(a, b)
+    if count == 3:
+        return lambda a, b, c, *_: call(a, b, c)
+    return lambda *args: call(*args[:count])
+
+
+def _call_with_names(call: Operation, count: int, named: Sequence[tuple[int, str]]) -> Operation:
+    """``call`` with the first ``count`` arguments by position and the ``named`` by name."""
+
+    def run(*args: Any) -> object:
+        return call(*args[:count], **{name: args[index] for index, name in named})
+
+    return run

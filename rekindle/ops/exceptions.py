@@ -1,0 +1,47 @@
+"""Raising: ``prim::RaiseException`` knows the class of an exception by its name."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Final, NoReturn
+
+from rekindle.ops.declare import implements
+
+EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
+"""Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
+whoever compiles a ``raise`` of another class puts it in."""
+
+
+class UnknownExceptionError(RuntimeError):
+    """A program raised an exception whose class is known by name only, as programs from archives do. The message names
+    the class."""
+
+
+def exception_class(name: str) -> type[BaseException] | None:
+    """The class called ``name`` (``ValueError``, ``builtins.ValueError``, ``package.module.Class``); None where none
+    is known."""
+    found = EXCEPTION_CLASSES.get(name)
+    if found is not None:
+        return found
+    module, _, basename = name.rpartition(".")
+    if module in ("", "builtins"):
+        builtin = getattr(builtins, basename, None)
+        if isinstance(builtin, type) and issubclass(builtin, BaseException):
+            return builtin
+    return None
+
+
+def make_exception(message: str, name: str | None) -> BaseException:
+    """The exception that a program raises; one without a class is a RuntimeError."""
+    if name is None:
+        return RuntimeError(message)
+    found = exception_class(name)
+    if found is None:
+        return UnknownExceptionError(f"{name}: {message}" if message else name)
+    return found(message) if message else found()
+
+
+@implements("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
+def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
+    """Raise an exception of the class called ``cls``."""
+    raise make_exception(msg, cls)
