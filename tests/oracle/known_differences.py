@@ -1,6 +1,7 @@
 """Programs of the corpus that do not do yet what the tests ask for, each with the reason.
 
-The lists are strict: a test fails when a listed program does what is asked for, and when one that is not listed does not.
+The lists are strict: a test fails when a listed program does what is asked for, and when one that is not listed does
+not.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import torch
 
 
 def assert_same(actual: Any, expected: Any, where: str = "result", *, exact_dtype: bool = True) -> None:
-    """The same structure, the same types, the same values; floats within ``torch.testing``'s tolerances, and NaN equals NaN."""
+    """The same structure, types and values; floats within ``torch.testing``'s tolerances, and NaN equals NaN."""
     if isinstance(expected, torch.Tensor):
         _assert_same_tensor(actual, expected, where, exact_dtype)
     elif isinstance(expected, (list, tuple)):

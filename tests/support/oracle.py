@@ -1,7 +1,7 @@
 """Graphs in a form in which those of two compilers can be compared.
 
-Both write TorchScript's text form, so the text is what is read here, by a reader of its own: a mistake of the package's parser or
-printer must not hide from the comparison. What may differ between two equal programs is taken out:
+Both write TorchScript's text form, so the text is what is read here, by a reader of its own: a mistake of the package's
+parser or printer must not hide from the comparison. What may differ between two equal programs is taken out:
 
 - constants stand at their uses, as type and literal; so do uninitialized values. Where a pass put them means nothing;
 - values are numbered in the order in which they are defined, debug names are gone;
@@ -90,7 +90,7 @@ def normalise(text: str) -> list[str]:
     return _Normaliser().run(text)
 
 
-# ------------------------------------------------------------------------------------------------------------ reading lines
+# ------------------------------------------------------------------------------------------------------- reading lines
 
 _VALUE = re.compile(r"%[\w.]+")
 _SHAPED = re.compile(
@@ -109,7 +109,7 @@ class _Node:
 
 
 def _scan(text: str, start: int, stop: str) -> int:
-    """The index of the first character of ``stop`` that stands outside of brackets and strings, from ``start`` on; -1 for none."""
+    """Where, from ``start`` on, the first character of ``stop`` stands outside of brackets and strings; -1 for nowhere."""
     depth = 0
     at = start
     while at < len(text):
@@ -144,7 +144,7 @@ def _split(text: str) -> list[str]:
 
 
 def _typed_values(text: str) -> list[tuple[str, str]]:
-    """``%a : int, %b : (Tensor, int)`` -> [("%a", "int"), ("%b", "(Tensor, int)")]; a value without a type is a Tensor."""
+    """``%a : int, %b : (Tensor, int)`` as [("%a", "int"), ("%b", "(Tensor, int)")]. Without a type, it is a Tensor."""
     values: list[tuple[str, str]] = []
     for part in _split(text):
         name, _, type = part.partition(" : ")
@@ -171,7 +171,7 @@ def _parse_node(line: str) -> _Node:
     return _Node(outputs, kind, attributes, _split(rest[bracket + 1 : close]))
 
 
-# -------------------------------------------------------------------------------------------------------------- writing lines
+# ------------------------------------------------------------------------------------------------------- writing lines
 
 
 @dataclass(slots=True)

@@ -1,4 +1,6 @@
 """Types in every spelling."""
+# The programs are spelled as people spell them.
+# ruff: noqa: UP037
 
 from __future__ import annotations
 

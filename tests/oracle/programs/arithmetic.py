@@ -1,4 +1,6 @@
 """Numbers and tensors: operators, precedence, promotion, comparison, conversion."""
+# The programs are spelled as people spell them.
+# ruff: noqa: B002, RUF021
 
 from typing import Tuple
 

@@ -3,7 +3,6 @@
 from typing import Dict, List, Tuple
 
 import torch
-from torch import Tensor
 
 from tests.oracle.corpus import program, ramp
 

@@ -1,4 +1,6 @@
 """Calls of functions: nested, with keywords and defaults, of builtins and of library functions."""
+# The programs are spelled as people spell them.
+# ruff: noqa: RUF046
 
 import math
 from typing import List, Optional, Tuple

@@ -1,4 +1,6 @@
 """Optional and Union: refinement, isinstance, annotate."""
+# The programs are spelled as people spell them.
+# ruff: noqa: E714
 
 from typing import Dict, List, Optional, Tuple, Union
 
