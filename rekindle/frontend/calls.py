@@ -171,4 +171,3 @@ class CallEmitter(LoopEmitter):
         "uninitialized": _uninitialized,
         "unchecked_cast": _unchecked_cast,
     }
-

@@ -205,7 +205,8 @@ def _joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
 
 
 def _certainly(part: Type, asked: list[Type]) -> bool:
-    """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's isinstance."""
+    """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's
+    isinstance."""
     if any(part.is_subtype_of(type) for type in asked):
         return True
     return part == BOOL and any(type.kind == "IntType" for type in asked)
@@ -227,4 +228,3 @@ def constant_bool(value: Value) -> bool | None:
     if value.node.kind == "prim::Constant" and value.type == BOOL:
         return bool(value.node.attributes["value"])
     return None
-

@@ -46,7 +46,8 @@ class ReturnTypes:
 
 
 class Emission:
-    """The base of the emitter: graph, names, control state. The classes that build on it add the forms of the language."""
+    """The base of the emitter: graph, names, control state. The classes that build on it add the forms of the
+    language."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.graph = Graph()
@@ -101,7 +102,9 @@ class Emission:
     # ------------------------------------------------------------------------------------------ blocks
 
     @contextmanager
-    def inside(self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None) -> Iterator[Frame]:
+    def inside(
+        self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None
+    ) -> Iterator[Frame]:
         """Emit to the end of ``block``, with a frame of its own, in which variables have the refined types."""
         frame = self.environment.push(block)
         try:

@@ -1,6 +1,7 @@
 """The emitter: a tree becomes a graph.
 
-It walks a definition, resolves names to sugared values, checks types, and emits nodes; variables become loads and stores. Then the graph is
+It walks a definition, resolves names to sugared values, checks types, and emits nodes; variables become loads and
+stores. Then the graph is
 converted to SSA (:mod:`rekindle.frontend.ssa`).
 
 The emitter is one class in several layers, each of which adds forms of the language to the one before::
@@ -73,7 +74,8 @@ def emit_function(
 ) -> tuple[Graph, FunctionSchema]:
     """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
 
-    ``defaults`` are the values of default arguments; where they are not given, those written in the definition must be literals.
+    ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
+    be literals.
     ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
 
     Raises:
@@ -105,7 +107,8 @@ def declare_schema(
     parameter_types: Mapping[str, Type] | None = None,
     return_type: Type | None = None,
 ) -> FunctionSchema:
-    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the result is
+    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
+    result is
     left out where it is not declared."""
     arguments: list[Argument] = []
     for position, param in enumerate(definition.params):
@@ -263,9 +266,7 @@ class FunctionEmitter(AssignmentEmitter):
         if message.type != STRING:
             message = self.insert("aten::str", statement.range, message)
         self.graph.insert_node(
-            self.graph.create(
-                "prim::RaiseException", [message, found.class_name], outputs=0, range=statement.range
-            )
+            self.graph.create("prim::RaiseException", [message, found.class_name], outputs=0, range=statement.range)
         )
         self.mark_exited()
 
@@ -344,9 +345,7 @@ class FunctionEmitter(AssignmentEmitter):
             return
         self._merge_branches(range, node, frames, (true_exits, false_exits))
 
-    def _merge_branches(
-        self, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]
-    ) -> None:
+    def _merge_branches(self, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]) -> None:
         """What the names that the branches assign mean behind the ``if``.
 
         A name is defined if both branches define it, or knew it before; a branch that exits does not count.
@@ -409,7 +408,8 @@ class FunctionEmitter(AssignmentEmitter):
         methods = getattr(context.type, "methods", None)
         if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:
             raise TypeMismatchError(
-                f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}", expr.range
+                f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}",
+                expr.range,
             )
         result = methods["__enter__"].schema.returns[0].type
         return self.insert_node("prim::Enter", expr.range, [context], [result]).output

@@ -1,7 +1,9 @@
 """What each name means at a place in the program: a stack of frames, one for each block of control flow.
 
-A variable that holds a value of the graph is not bound to the value itself: assigning emits ``prim::Store[name=x](%v)``, reading emits
-``prim::Load[name=x]()``, and the conversion to SSA finds out which store reaches which load. Sugared values, which have no place in the graph,
+A variable that holds a value of the graph is not bound to the value itself: assigning emits
+``prim::Store[name=x](%v)``, reading emits
+``prim::Load[name=x]()``, and the conversion to SSA finds out which store reaches which load. Sugared values, which
+have no place in the graph,
 are kept in a table of their own and cannot be assigned again.
 """
 
@@ -125,7 +127,12 @@ class Environment:
             UnsupportedError: a sugared value would be assigned again.
         """
         simple = value.value if isinstance(value, SimpleValue) else None
-        if simple is not None and not simple.has_name and is_meaningful(name) and simple.node.owning_block is self.block:
+        if (
+            simple is not None
+            and not simple.has_name
+            and is_meaningful(name)
+            and simple.node.owning_block is self.block
+        ):
             simple.set_name(name)
         outer = self.frame.parent.find(name) if self.frame.parent is not None else None
         if outer is not None:
@@ -154,7 +161,8 @@ class Environment:
         if simple is None or expected is None:
             what = value.description if simple is None else outer.sugared[name].description
             raise UnsupportedError(
-                f"'{name}' cannot be assigned again within a branch or a loop: {what} exists only while compiling", range
+                f"'{name}' cannot be assigned again within a branch or a loop: {what} exists only while compiling",
+                range,
             )
         if annotated is not None and annotated != expected:
             raise UnsupportedError(f"'{name}' is declared outside of this block and cannot be annotated again", range)
@@ -187,16 +195,15 @@ class Environment:
 
 def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
     if isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType):
-        return (
-            f"an empty list without an annotation is a List[Tensor]; write {name}: {actual.annotation} = [] where it is made"
-        )
+        return f"an empty list without an annotation is a List[Tensor]; write {name}: {actual.annotation} = [] where it is made"
     if actual.is_optional or expected.kind == "NoneType":
         return f"declare the variable as Optional where it is first assigned: {name}: Optional[…] = …"
     return None
 
 
 def is_meaningful(name: str) -> bool:
-    """Whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing to a reader."""
+    """Whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing to a
+    reader."""
     if not name or name[0] == "$":
         return False
     if name == "_":

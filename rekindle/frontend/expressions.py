@@ -82,7 +82,8 @@ _CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
 
 
 class ExpressionEmitter(Emission):
-    """Emits expressions. Subscripts, conditions, comprehensions and special forms are added by the classes that build on it."""
+    """Emits expressions. Subscripts, conditions, comprehensions and special forms are added by the classes that build
+    on it."""
 
     # -------------------------------------------------------------------------------- below this class
 
@@ -291,7 +292,9 @@ class ExpressionEmitter(Emission):
         for item in inputs:
             if item.tree.kind == Starred.KIND:
                 elements = self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
-                arguments += [self.argument(element.as_value(item.range, self.graph), item.range) for element in elements]
+                arguments += [
+                    self.argument(element.as_value(item.range, self.graph), item.range) for element in elements
+                ]
             else:
                 arguments.append(self.argument(self.emit_expression(item), item.range))
         return arguments
@@ -344,4 +347,3 @@ _REFUSED: Final = {
     "generator": "generator expressions are not supported; write a list comprehension",
     "set_literal": "sets are not supported; use a list, or a dict with the elements as keys",
 }
-

@@ -32,7 +32,8 @@ FOREVER = 2**63 - 1
 class LoopEmitter(SubscriptEmitter):
     """Emits loops.
 
-    A loop is ``prim::Loop(%max_trip_count)`` with two blocks until the conversion to SSA: the body, whose input counts the trips, and
+    A loop is ``prim::Loop(%max_trip_count)`` with two blocks until the conversion to SSA: the body, whose input
+    counts the trips, and
     the condition.
     """
 
@@ -41,9 +42,7 @@ class LoopEmitter(SubscriptEmitter):
         raise NotImplementedError
 
     def emit_while(self, statement: While) -> None:
-        self._emit_loop(
-            statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition
-        )
+        self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
         self.emit_for_each(
@@ -132,7 +131,8 @@ class LoopEmitter(SubscriptEmitter):
                 result.set_type(ListType(common))  # an unrolled loop: the first elements were of a narrower type
             else:
                 raise TypeMismatchError(
-                    f"the elements must be of one type, got {type.element.annotation} and {element.type.annotation}", range
+                    f"the elements must be of one type, got {type.element.annotation} and {element.type.annotation}",
+                    range,
                 )
         insert_builtin_call(
             range, self.graph, "aten::append", [self.argument(element, range)], [], self.argument(result, range)
@@ -195,7 +195,9 @@ class LoopEmitter(SubscriptEmitter):
             items = [item.as_value(range, self.graph) for item in iterator.as_tuple(range, self.graph)]
             element: Type = TENSOR
             for position, item in enumerate(items):
-                found = unshaped(item.type) if position == 0 else unify(element, unshaped(item.type), default_to_union=True)
+                found = (
+                    unshaped(item.type) if position == 0 else unify(element, unshaped(item.type), default_to_union=True)
+                )
                 assert found is not None
                 element = found
             return self.insert_node("prim::ListConstruct", range, items, [ListType(element)]).output

@@ -35,7 +35,8 @@ def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
 class Condition:
     """A condition: its bool value, what it says of types, and whether the compiler knows it (``static``).
 
-    Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to their configuration.
+    Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
+    their configuration.
     """
 
     value: Value

@@ -1,4 +1,5 @@
-"""The builtins of the language: casts, operators under Python's names, and forms whose arguments are not simply evaluated."""
+"""The builtins of the language: casts, operators under Python's names, and forms whose arguments are not simply
+evaluated."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class SpecialForm(SugaredValue):
 
 
 class MagicMethod(SugaredValue):
-    """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else ``base``."""
+    """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
+    ``base``."""
 
     def __init__(self, method: str, base: SugaredValue) -> None:
         self.method = method
@@ -202,7 +204,9 @@ class NewStyleString(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         if kwargs:
-            raise UnsupportedError("format takes no keyword arguments here", range, hint="number the fields instead: '{0}'")
+            raise UnsupportedError(
+                "format takes no keyword arguments here", range, hint="number the fields instead: '{0}'"
+            )
         template = CallArgument(self.template, range=range)
         return SimpleValue(insert_builtin_call(range, graph, "aten::format", [template, *args], []))
 

@@ -111,7 +111,9 @@ class SubscriptEmitter(ConditionEmitter):
 
     def _bounds(self, slice: SliceExpr) -> list[object]:
         """start, stop and step as operators take them."""
-        bounds: list[object] = [None if part is None else self.emit_expression(part) for part in (slice.start, slice.stop)]
+        bounds: list[object] = [
+            None if part is None else self.emit_expression(part) for part in (slice.start, slice.stop)
+        ]
         bounds.append(self.literal(1, slice.range) if slice.step is None else self.emit_expression(slice.step))
         return bounds
 
@@ -120,7 +122,9 @@ class SubscriptEmitter(ConditionEmitter):
         for part in (expr.start, expr.stop, expr.step):
             number = None if part is None else constant_int(self.emit_expression(part))
             if part is not None and number is None:
-                raise UnsupportedError("the bounds of this slice must be constants: the elements have different types", part.range)
+                raise UnsupportedError(
+                    "the bounds of this slice must be constants: the elements have different types", part.range
+                )
             parts.append(number)
         return slice(*parts)
 
@@ -173,7 +177,9 @@ class SubscriptEmitter(ConditionEmitter):
         for expr in reversed(indices[middle + 1 :]):
             index = self._one_index(expr, dim)
             if index.value is not None and isinstance(index.value.type, (TensorType, OptionalType)):
-                raise UnsupportedError("a tensor behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
+                raise UnsupportedError(
+                    "a tensor behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT
+                )
             dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
             behind.append(index)
         return found + list(reversed(behind))
@@ -206,7 +212,9 @@ class SubscriptEmitter(ConditionEmitter):
         indices = target.indices
         if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
             raise UnsupportedError(
-                f"a slice of a {base.type.annotation} cannot be assigned", target.range, hint="assign the elements in a loop"
+                f"a slice of a {base.type.annotation} cannot be assigned",
+                target.range,
+                hint="assign the elements in a loop",
             )
         arguments = [
             self.argument(base, target.value.range),

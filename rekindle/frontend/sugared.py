@@ -1,10 +1,13 @@
 """Sugared values: what names and expressions can mean while a program is compiled.
 
-Most are values of the graph (:class:`SimpleValue`). Others exist in the compiler only: a module, a builtin function, ``range(n)``. The emitter
-asks a sugared value to take an attribute, to be called, to be iterated; each answers by emitting nodes, or refuses with an
+Most are values of the graph (:class:`SimpleValue`). Others exist in the compiler only: a module, a builtin function,
+``range(n)``. The emitter
+asks a sugared value to take an attribute, to be called, to be iterated; each answers by emitting nodes, or refuses
+with an
 error at the place of the request.
 
-The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`builtins_` (operators, casts, special forms),
+The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`builtins_` (operators, casts, special
+forms),
 :mod:`iterables`. Those that know Python objects are in :mod:`rekindle.scripting`.
 """
 
@@ -54,7 +57,8 @@ class SugaredValue:
         kwargs: Sequence[CallArgument],
         targets: int,
     ) -> SugaredValue:
-        """``self(args, kwargs)``; ``targets`` is the number of names that the result is unpacked to, 1 where it is not."""
+        """``self(args, kwargs)``; ``targets`` is the number of names that the result is unpacked to, 1 where it is
+        not."""
         raise UnsupportedError(f"{self.description} cannot be called", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
@@ -84,7 +88,8 @@ class SugaredValue:
 
 
 class Resolver(Protocol):
-    """Where names are looked up that no assignment in the program defines: Python's globals and closures, or an archive."""
+    """Where names are looked up that no assignment in the program defines: Python's globals and closures, or an
+    archive."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         """What ``name`` means, or None."""

@@ -60,7 +60,8 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
 }
 """Names that mean the same type in every program."""
 
-# Several of these are spelled as bare names by convention; a program may import them under another name, which the resolver knows.
+# Several of these are spelled as bare names by convention; a program may import them under another name, which the
+# resolver knows.
 _PREFIXES: Final = ("typing.", "torch.jit.", "torch.futures.", "torch._jit_internal.", "t.", "_t.")
 
 _Maker = Callable[[Sequence[Type]], Type]
@@ -116,7 +117,9 @@ def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
         return found
     if _strip(name) in ("List", "list", "Dict", "dict", "Tuple", "tuple", "Optional", "Union"):
         raise UnsupportedError(
-            f"'{name}' needs the types of its elements here", range, hint=f"write, for example, {_example(_strip(name))}"
+            f"'{name}' needs the types of its elements here",
+            range,
+            hint=f"write, for example, {_example(_strip(name))}",
         )
     raise UndefinedNameError(f"the type '{name}' is not known", range)
 
@@ -155,7 +158,9 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
     if count is not None and len(indices) != count:
-        raise UnsupportedError(f"'{name}' takes {count} type argument{'s' if count > 1 else ''}, got {len(indices)}", expr.range)
+        raise UnsupportedError(
+            f"'{name}' takes {count} type argument{'s' if count > 1 else ''}, got {len(indices)}", expr.range
+        )
     return make([parse_type_expression(index, resolver) for index in indices])
 
 

@@ -68,7 +68,9 @@ class SimpleValue(SugaredValue):
         hint = None
         if type.is_optional:
             hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"
-        raise UndefinedNameError(f"a value of type {type.annotation} has no attribute or method '{name}'", range, hint=hint)
+        raise UndefinedNameError(
+            f"a value of type {type.annotation} has no attribute or method '{name}'", range, hint=hint
+        )
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
@@ -133,7 +135,8 @@ class SimpleValue(SugaredValue):
         converted = convert_value(graph, value, expected, range)
         if not converted.type.is_subtype_of(expected):
             raise TypeMismatchError(
-                f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}", range
+                f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}",
+                range,
             )
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
@@ -227,7 +230,9 @@ def is_method_operator(type: Type, name: str) -> bool:
             if any(item.name == "self" and TENSOR.is_subtype_of(item.type) for item in arguments):
                 return True
         elif formal.type.kind == type.kind or (
-            formal.name == "self" and not isinstance(formal.type, (AnyType, OptionalType, UnionType)) and type.is_subtype_of(formal.type)
+            formal.name == "self"
+            and not isinstance(formal.type, (AnyType, OptionalType, UnionType))
+            and type.is_subtype_of(formal.type)
         ):
             return True
     return False
@@ -238,9 +243,7 @@ def is_prim_method(type: Type, name: str) -> bool:
     return isinstance(type, TensorType) and name in ("type",) and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
-def class_attribute(
-    range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str
-) -> SugaredValue | None:
+def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
     """Attribute ``name`` of an object of class ``type``: a slot, a constant, a method or a property."""
     if name in type.methods:
         return MethodValue(value, type.methods[name])

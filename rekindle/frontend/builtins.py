@@ -1,0 +1,135 @@
+"""Builtin functions that are written in TorchScript themselves: overloads that the dispatcher lacks.
+
+They stand behind the operators of the same name, in order, and are inlined where they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from string import Template
+
+from rekindle.errors import Source, SourceRange
+from rekindle.frontend import builtin_calls
+from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.special_forms import GLOBALS
+from rekindle.frontend.sugared import EmptyResolver, SugaredValue
+from rekindle.frontend.values import BuiltinFunction
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+_SCALAR_AND_TENSOR = Template("""
+def mul(a: $scalar, b: Tensor) -> Tensor:
+    return b * a
+
+def add(a: $scalar, b: Tensor) -> Tensor:
+    return b + a
+
+def ne(a: $scalar, b: Tensor) -> Tensor:
+    return b != a
+
+def eq(a: $scalar, b: Tensor) -> Tensor:
+    return b == a
+
+def sub(a: $scalar, b: Tensor) -> Tensor:
+    return torch.neg(b) + a
+
+def div(a: $scalar, b: Tensor) -> Tensor:
+    return torch.reciprocal(b) * a
+""")
+
+_ORDER_OF_SCALAR_AND_TENSOR = Template("""
+def lt(a: $scalar, b: Tensor) -> Tensor:
+    return b > a
+
+def le(a: $scalar, b: Tensor) -> Tensor:
+    return b >= a
+
+def gt(a: $scalar, b: Tensor) -> Tensor:
+    return b < a
+
+def ge(a: $scalar, b: Tensor) -> Tensor:
+    return b <= a
+""")
+
+_TUPLES = Template("""
+def _$name(x: BroadcastingList$length[$scalar]) -> List[$scalar]:
+    return x
+""")
+
+_FLOOR_DIVISION = Template("""
+def floordiv(self: Tensor, other: $other) -> Tensor:
+    return torch.floor_divide(self, other)
+""")
+
+_OTHERS = """
+def list_with_default(out_size: List[int], defaults: List[int]):
+    assert len(defaults) > len(out_size)
+    return out_size
+
+def _assert(condition: Tensor, message: str):
+    assert bool(condition), message
+
+def _assert(condition: bool, message: str):
+    assert condition, message
+
+def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self.to(dtype, non_blocking, copy)
+"""
+
+
+def _texts() -> list[str]:
+    lengths = {"single": 1, "pair": 2, "triple": 3, "quadruple": 4}
+    return [
+        *(_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int", "complex")),
+        *(_ORDER_OF_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int")),
+        *(
+            _TUPLES.substitute(name=name, length=length, scalar=scalar)
+            for scalar in ("float", "int")
+            for name, length in lengths.items()
+        ),
+        *(_FLOOR_DIVISION.substitute(other=other) for other in ("number", "Tensor")),
+        _OTHERS,
+    ]
+
+
+class _Torch(SugaredValue):
+    """``torch`` within the texts above: every attribute is an operator."""
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        return BuiltinFunction(f"aten::{name}")
+
+
+class _BuiltinResolver(EmptyResolver):
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        return _Torch() if name == "torch" else GLOBALS.get(name)
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, list[FunctionRecord]]:
+    """The functions by kind, each compiled when it is first looked at."""
+    found: dict[str, list[FunctionRecord]] = {}
+    resolver = _BuiltinResolver()
+    for text in _texts():
+        for statement in parse_module(Source(text)):
+            definition = Def(statement.tree)
+            kind = f"aten::{definition.name.name}"
+            found.setdefault(kind, []).append(_record(kind, definition, resolver))
+    return found
+
+
+def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> FunctionRecord:
+    def define(record: FunctionRecord) -> None:
+        record.define(*emit_function(definition, resolver))
+
+    return FunctionRecord(kind, definer=define)
+
+
+def find_builtin_functions(kind: str) -> Sequence[FunctionRecord]:
+    """The builtin functions that extend the operator ``kind``."""
+    return _functions().get(kind, ())
+
+
+builtin_calls.find_builtin_functions = find_builtin_functions
