@@ -1,0 +1,152 @@
+"""Where each value is used for the last time.
+
+A value lives from where it is defined until its last use. Where that use depends on the control flow, the value dies
+at the start of the branch that does not use it, or behind the loop whose body does::
+
+    %y = prim::If(%c)            # %x is last used inside: it dies at aten::neg,
+      block0():
+        %1 = aten::neg(%x)
+        -> (%1)
+      block1():                  # or here
+        -> (%z)
+
+What a block hands to an output of its node that nobody needs is no use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rekindle.ir.graph import Block, Graph, Node, Value
+
+
+@dataclass(slots=True)
+class Liveness:
+    """The last uses in a graph. Describes the graph as it was when :func:`liveness` walked it."""
+
+    dies_at: dict[Node, set[Value]] = field(default_factory=dict)
+    """The values whose last use is a node, or lies within the blocks of one. For a block's return node: what it
+    hands out last."""
+    dies_at_entry: dict[Block, list[Value]] = field(default_factory=dict)
+    """What is not used any more once control has come to a block: unused parameters, and what only another branch
+    uses."""
+    dies_after: dict[Node, list[Value]] = field(default_factory=dict)
+    """What the body of a loop reads from outside, and nobody behind the loop."""
+    last_use: dict[Block, dict[Value, Node]] = field(default_factory=dict)
+    """For each block, the last of its own nodes that uses a value, itself or within its blocks; the return node
+    for an output."""
+    _order: dict[Node, int] = field(default_factory=dict)
+    _needed: dict[Value, bool] = field(default_factory=dict)
+
+    def is_needed(self, value: Value) -> bool:
+        """Whether anything uses ``value`` but to hand it to an output that nobody needs."""
+        known = self._needed.get(value)
+        if known is None:
+            known = self._needed[value] = any(
+                use.user.kind != "prim::Return" or self.is_needed_output(use.user.owning_block, use.offset)
+                for use in value.uses
+            )
+        return known
+
+    def is_needed_output(self, block: Block | None, index: int) -> bool:
+        """Whether anything becomes of output ``index`` of ``block``."""
+        owner = None if block is None else block.owning_node
+        if owner is None or owner.kind not in ("prim::If", "prim::Loop"):
+            return True
+        if owner.kind == "prim::If":
+            return self.is_needed(owner.outputs[index])
+        if index == 0:
+            return True
+        assert block is not None
+        return block.inputs[index].has_uses or self.is_needed(owner.outputs[index - 1])
+
+    def is_live_after(self, value: Value, node: Node) -> bool:
+        """Whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
+        home = value.node.owning_block
+        block = node.owning_block
+        while block is not None:
+            last = self.last_use[block].get(value)
+            if last is not None and self._order[last] > self._order[node]:
+                return True
+            if block is home or block.owning_node is None:
+                return False
+            if last is not None and block.owning_node.kind == "prim::Loop":
+                return True  # the next iteration reads it
+            node = block.owning_node
+            block = node.owning_block
+        return False
+
+    def live_after(self, node: Node) -> list[Value]:
+        """The values that may be read once ``node`` has run, in the order of their numbers."""
+        found: set[Value] = set()
+        inner = node
+        while inner.owning_block is not None:
+            for value in self.last_use[inner.owning_block]:
+                if self._is_visible_after(value, inner) and self.is_live_after(value, node):
+                    found.add(value)
+            if inner.owning_block.owning_node is None:
+                break
+            inner = inner.owning_block.owning_node
+        return sorted(found, key=lambda value: value.unique)
+
+    def _is_visible_after(self, value: Value, node: Node) -> bool:
+        """Whether ``value``, which is used in the block of ``node``, is defined by the time that ``node`` has run."""
+        return value.node.kind == "prim::Param" or self._order[value.node] <= self._order[node]
+
+
+def liveness(graph: Graph) -> Liveness:
+    """Find the last use of every value of ``graph``."""
+    found = Liveness()
+    _find_last_uses(found, graph.block, 0)
+    _find_deaths(found, graph.block, set(graph.inputs))
+    return found
+
+
+def _find_last_uses(found: Liveness, block: Block, position: int) -> int:
+    """Fill ``last_use`` and the order for ``block`` and all within. Returns the next free position."""
+    last = found.last_use[block] = {}
+    for node in block.nodes:
+        position = found._order[node] = position + 1
+        for inner in node.blocks:
+            position = _find_last_uses(found, inner, position)
+            for value in found.last_use[inner]:
+                if value.node.owning_block is not inner:
+                    last[value] = node
+        for value in node.inputs:
+            last[value] = node
+    end = block.return_node
+    position = found._order[end] = position + 1
+    for index, value in enumerate(block.outputs):
+        if found.is_needed_output(block, index):
+            last[value] = end
+    return position
+
+
+def _find_deaths(found: Liveness, block: Block, mortal: set[Value]) -> None:
+    """Say where the values of ``mortal``, alive at the start of ``block`` and not behind it, die; and those
+    defined within."""
+    last = found.last_use[block]
+    unused = sorted(mortal - last.keys(), key=lambda value: value.unique)
+    if unused:
+        found.dies_at_entry[block] = unused
+    dying: dict[Node, set[Value]] = found.dies_at
+    for value, node in last.items():
+        if value in mortal or (value.node.owning_block is block and value.node.kind != "prim::Param"):
+            dying.setdefault(node, set()).add(value)
+    for node in block.nodes:
+        if node.blocks:
+            _find_deaths_within(found, node, dying.get(node, set()))
+
+
+def _find_deaths_within(found: Liveness, node: Node, dying: set[Value]) -> None:
+    used = set[Value]().union(*(found.last_use[inner] for inner in node.blocks))
+    if node.kind == "prim::If":
+        for inner in node.blocks:
+            _find_deaths(found, inner, dying & used)
+        return
+    # The body of a loop may run again, or not at all: what it reads from outside dies behind it.
+    after = sorted(dying & used, key=lambda value: value.unique)
+    if after:
+        found.dies_after[node] = after
+    for inner in node.blocks:
+        _find_deaths(found, inner, set(inner.inputs))

@@ -1,0 +1,99 @@
+"""The instructions of the interpreter."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from rekindle.ir.graph import Node
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.registry import Operation
+
+
+class Opcode(enum.Enum):
+    """What an instruction does. The values are how listings spell it."""
+
+    OPERATION = "operation"
+    """Call ``operation`` with the inputs; write what it returns to the outputs."""
+    CONSTANT = "Constant"
+    """Write a fresh copy of a constant that programs can write to."""
+    MOVE = "Move"
+    """Write the inputs to the outputs, all at once."""
+    DROP = "Drop"
+    """Clear the inputs' registers."""
+    JUMP = "Jump"
+    JUMP_IF_TRUE = "JumpIfTrue"
+    JUMP_IF_FALSE = "JumpIfFalse"
+    """Go to ``target`` if the input says so, else on."""
+    LOOP_START = "LoopStart"
+    """Set the counter (the output) to 0; go to ``target`` if the input, the number of iterations, allows none,
+    else on."""
+    LOOP_NEXT = "LoopNext"
+    """Add 1 to the counter; go to ``target``, the start of the body, if the number of iterations allows one more,
+    else on."""
+    CALL = "Call"
+    """Run another function on the inputs, in a frame of its own."""
+    CALL_METHOD = "CallMethod"
+    """Run a method of the first input on the inputs."""
+    STORE = "Store"
+    """Return the inputs."""
+
+
+JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcode.LOOP_START, Opcode.LOOP_NEXT})
+CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
+ENDS_SEGMENT = JUMPS | CALLS | {Opcode.STORE}
+"""What may go on elsewhere than with the next instruction."""
+
+_WITH_EQUALS = CALLS | {Opcode.OPERATION, Opcode.STORE}
+
+
+@dataclass(slots=True, eq=False)
+class Instruction:
+    """One step of a program.
+
+    ``inputs`` are registers, and so are ``outputs``, where None stands for a result that nobody needs. ``moves``
+    tells for each input whether this is its last use. ``cleared`` are the registers that are cleared for it: not
+    those of numbers and the like, which hold no memory, and not those that the instruction itself writes. ``target``
+    is where a jump goes: the index of an instruction. ``function`` is what a call runs, where it is known before it
+    runs.
+    """
+
+    opcode: Opcode
+    name: str
+    node: Node
+    inputs: tuple[int, ...] = ()
+    moves: tuple[bool, ...] = ()
+    outputs: tuple[int | None, ...] = ()
+    cleared: tuple[int, ...] = ()
+    target: int = -1
+    operation: Operation | None = None
+    function: FunctionRecord | None = None
+    constant: object = None
+
+    def __str__(self) -> str:
+        outputs = ", ".join("_" if register is None else str(register) for register in self.outputs)
+        inputs = ", ".join(
+            f"move({register})" if moved else str(register)
+            for register, moved in zip(self.inputs, self.moves, strict=True)
+        )
+        parts = [outputs, "=" if self.outputs or self.opcode in _WITH_EQUALS else "", self.name, inputs]
+        if self.opcode is Opcode.CONSTANT:
+            parts.append(describe_constant(self.constant))
+        if self.opcode in JUMPS:
+            parts.append(f"-> L{self.target}")
+        return " ".join(part for part in parts if part)
+
+
+def describe_constant(value: object) -> str:
+    """A constant on one line, without the content of tensors."""
+    if isinstance(value, (bool, int, float, complex, str, type(None))):
+        text = repr(value)
+    elif isinstance(value, list):
+        text = f"[{', '.join(map(describe_constant, value))}]"
+    elif isinstance(value, tuple):
+        text = f"({', '.join(map(describe_constant, value))})"
+    elif isinstance(value, dict):
+        text = f"{{{', '.join(f'{describe_constant(k)}: {describe_constant(v)}' for k, v in value.items())}}}"
+    else:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,233 @@
+"""Runs code: registers, a stack of frames and a place in the program, which together are all that an execution is.
+
+A call of another function of the program pushes a frame onto the stack of the same state and needs no recursion in
+Python. So a state can stop between any two instructions and go on later, on another thread too;
+:meth:`InterpreterState.step` does just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rekindle.errors import ArgumentError, InternalError, Source
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import ClassType
+from rekindle.runtime.code import Code
+from rekindle.runtime.instructions import Instruction, Opcode
+from rekindle.runtime.segments import Registers, Segment
+from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
+
+
+def code_of(record: FunctionRecord) -> Code:
+    """The code of a function, made when it is first asked for."""
+    code = record.executable
+    if not isinstance(code, Code):
+        code = record.executable = Code(record.graph, record.name)
+    return code
+
+
+class InterpreterState:
+    """One execution of ``code``.
+
+    :meth:`run` does it from start to end. :meth:`start`, then :meth:`step` or :meth:`resume` until
+    :attr:`is_finished`, do it in parts.
+    """
+
+    __slots__ = ("_offset", "_places", "_segment", "_stack", "code", "registers", "result")
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.registers: Registers = []
+        self.result: Any = None
+        """What the program returned, once it is finished."""
+        self._segment: Segment | None = None
+        self._offset = 0
+        self._stack: list[tuple[Code, Registers, Segment]] = []
+        self._places: list[Place] = []
+
+    # -------------------------------------------------------------------------------------------------------- running
+
+    def run(self, arguments: Sequence[object]) -> Any:
+        """The result for ``arguments``, which are expected to be of the right types; several results are a tuple.
+
+        Raises:
+            ArgumentError: there are more or fewer arguments than the program has inputs.
+            Whatever the program raises, with the lines of its source in the traceback.
+        """
+        self.start(arguments)
+        del arguments
+        try:
+            return self.resume()
+        except BaseException as error:
+            raise error.with_traceback(self.traceback(foreign_frames(error.__traceback__)))  # noqa: B904 (it is the same)
+
+    def start(self, arguments: Sequence[object]) -> None:
+        """Load the arguments and stand before the first instruction."""
+        count = self.code.argument_count
+        if len(arguments) != count:
+            raise ArgumentError(f"{self.code.basename}() takes {count} arguments, but {len(arguments)} were given")
+        self.registers = self.code.template[:]
+        self.registers[:count] = arguments
+        self._segment = self.code.segments[0]
+        self._offset = 0
+        self._pass_joints()
+
+    def resume(self) -> Any:
+        """Run until the program is finished; returns its result.
+
+        An error leaves as it is, with the interpreter's frames in its traceback; :meth:`traceback` has a better one.
+        """
+        while self._offset:
+            self.step()
+        segment = self._segment
+        step = None
+        try:
+            while segment is not None:
+                registers = self.registers
+                while True:
+                    for step in segment.body:
+                        step(registers)
+                    step = segment.end
+                    if step is None:
+                        break
+                    segment = step(registers)
+                self._segment = segment
+                # Nothing but the state may hold registers while it leaves a function: they die with its frame.
+                del registers
+                self._cross(segment)
+                segment = self._segment
+        except BaseException:
+            self._fail(segment, step)
+            raise
+        result, self.result = self.result, None
+        return result
+
+    def step(self) -> bool:
+        """Run one instruction. Returns whether there are more."""
+        segment = self._segment
+        if segment is None:
+            return False
+        step = segment.body[self._offset] if self._offset < len(segment.body) else segment.end
+        try:
+            if step is None:
+                self._offset = 0
+                self._cross(segment)
+            elif step is segment.end:
+                self._offset = 0
+                self._segment = segment.end(self.registers)
+            else:
+                step(self.registers)
+                self._offset += 1
+        except BaseException:
+            self._fail(segment, step)
+            raise
+        self._pass_joints()
+        return self._segment is not None
+
+    @property
+    def is_finished(self) -> bool:
+        return self._segment is None
+
+    @property
+    def position(self) -> int:
+        """The index of the next instruction of :attr:`code`, which is that of the function that runs now."""
+        if self._segment is None:
+            return len(self.code.instructions)
+        return self._segment.start + self._offset
+
+    @property
+    def depth(self) -> int:
+        """How many functions wait for the one that runs now."""
+        return len(self._stack)
+
+    def _pass_joints(self) -> None:
+        """Go over ends of segments where there is no instruction."""
+        segment = self._segment
+        while segment is not None and segment.is_joint and self._offset == len(segment.body):
+            assert segment.end is not None
+            segment = self._segment = segment.end(self.registers)
+            self._offset = 0
+
+    # --------------------------------------------------------------------------------------------------------- frames
+
+    def _cross(self, segment: Segment) -> None:
+        """Run the call or the return at the end of ``segment``."""
+        boundary = segment.boundary
+        assert boundary is not None
+        if boundary.opcode is Opcode.STORE:
+            self._leave(boundary)
+        else:
+            self._enter(boundary, segment)
+
+    def _enter(self, call: Instruction, segment: Segment) -> None:
+        caller = self.registers
+        callee = code_of(call.function or _method_of(caller[call.inputs[0]], call.node.get_string("name")))
+        registers = callee.template[:]
+        for index, register in enumerate(call.inputs):
+            registers[index] = caller[register]
+        for register in call.cleared:
+            caller[register] = None
+        self._stack.append((self.code, caller, segment))
+        self.code, self.registers, self._segment = callee, registers, callee.segments[0]
+
+    def _leave(self, store: Instruction) -> None:
+        registers = self.registers
+        if len(store.inputs) == 1:
+            result = registers[store.inputs[0]]
+        else:
+            result = tuple([registers[register] for register in store.inputs]) if store.inputs else None
+        if not self._stack:
+            self.result = result
+            self.registers, self._segment = [], None
+            return
+        self.code, self.registers, segment = self._stack.pop()
+        assert segment.boundary is not None
+        for register in segment.boundary.outputs:
+            if register is not None:
+                self.registers[register] = result
+        self._segment = segment.next
+
+    # --------------------------------------------------------------------------------------------------------- errors
+
+    def _fail(self, segment: Segment | None, step: object) -> None:
+        """Note where the program stands, and let go of everything that it holds."""
+        assert segment is not None
+        index = self.code.positions.get(step, segment.boundary_index)  # type: ignore[call-overload]
+        frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
+        self._places = [place for code, at in frames for place in places_of(code, at)]
+        for _, registers, _ in self._stack:
+            registers.clear()
+        self.registers.clear()
+        self._stack.clear()
+        self._segment = None
+
+    def traceback(self, tail: Any = None) -> Any:
+        """The traceback of the error that ended the program: the places in its source, then ``tail``."""
+        return traceback_through(self._places, tail)
+
+
+def places_of(code: Code, index: int) -> list[Place]:
+    """Where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined into
+    it."""
+    node = code.instructions[index].node
+    if not node.range.is_known:
+        lines, numbers = code.listing()
+        source = Source("\n".join(lines), f"<code of {code.name}>")
+        start = source.line_starts[numbers[index] - 1]
+        return [Place(code.basename, source.range(start, start + len(lines[numbers[index] - 1])))]
+    places: list[Place] = []
+    function = code.basename
+    for callee, call in node.callstack:
+        places.append(Place(function, call))
+        function = callee.rsplit(".", 1)[-1]
+    return [*places, Place(function, node.range)]
+
+
+def _method_of(value: object, name: str) -> FunctionRecord:
+    """The method of an object whose class is known only now."""
+    owner = getattr(value, "_rekindle_type", None)
+    method = owner.methods.get(name) if isinstance(owner, ClassType) else None
+    if method is None:
+        raise InternalError(f"prim::CallMethod: a {type(value).__name__} has no compiled method '{name}'")
+    return method

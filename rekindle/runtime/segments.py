@@ -1,0 +1,194 @@
+"""Instructions in the form that the interpreter runs.
+
+A segment is a run of instructions without jumps into or out of its middle. Each instruction of its body is a function
+of the registers, made for its number of inputs and outputs, so that running it decides nothing. What ends a segment
+gives the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from rekindle.runtime.instructions import CALLS, ENDS_SEGMENT, Instruction, Opcode
+
+Registers = list[Any]
+Step = Callable[[Registers], object]
+"""Runs one instruction."""
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """The instructions from ``start`` on.
+
+    ``body`` are those that just go on, ``end`` gives the next segment: the last instruction, or where there is no
+    jump, what leads to the segment behind. It is None if the last instruction, ``boundary``, calls or returns.
+    ``next`` is the segment behind a call.
+    """
+
+    start: int
+    body: tuple[Step, ...] = ()
+    end: Callable[[Registers], Segment] | None = None
+    boundary: Instruction | None = None
+    next: Segment | None = None
+    is_joint: bool = False
+    """Whether no instruction stands at the end: it just leads on."""
+
+    @property
+    def boundary_index(self) -> int:
+        """The index of the instruction that ends the segment."""
+        return self.start + len(self.body)
+
+
+def segments_of(instructions: Sequence[Instruction]) -> list[Segment]:
+    """Cut instructions into segments. The first one starts the program."""
+    starts = {0}
+    for index, instruction in enumerate(instructions):
+        if instruction.opcode in ENDS_SEGMENT:
+            starts.add(index + 1)
+        if instruction.target >= 0:
+            starts.add(instruction.target)
+    starts.discard(len(instructions))
+    at = {start: Segment(start) for start in sorted(starts)}
+    for segment in at.values():
+        _fill(segment, instructions, at)
+    return list(at.values())
+
+
+def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, Segment]) -> None:
+    body: list[Step] = []
+    index = segment.start
+    while instructions[index].opcode not in ENDS_SEGMENT:
+        body.append(step_of(instructions[index]))
+        index += 1
+        if index in at:
+            segment.end = partial(_go_to, at[index])
+            segment.is_joint = True
+            break
+    else:
+        last = instructions[index]
+        segment.next = at.get(index + 1)
+        if last.opcode in CALLS or last.opcode is Opcode.STORE:
+            segment.boundary = last
+        else:
+            segment.end = _jump(last, at[last.target], at.get(index + 1))
+    segment.body = tuple(body)
+
+
+# -------------------------------------------------------------------------------------------------------------- jumps
+
+
+def _go_to(segment: Segment, registers: Registers) -> Segment:
+    return segment
+
+
+def _jump(instruction: Instruction, target: Segment, following: Segment | None) -> Callable[[Registers], Segment]:
+    """What runs a jump. A conditional one is never the last instruction."""
+    if instruction.opcode is Opcode.JUMP:
+        return partial(_go_to, target)
+    assert following is not None
+    if instruction.opcode is Opcode.JUMP_IF_TRUE:
+        return _conditional(instruction.inputs[0], target, following)
+    if instruction.opcode is Opcode.JUMP_IF_FALSE:
+        return _conditional(instruction.inputs[0], following, target)
+    (counter,) = instruction.outputs
+    assert counter is not None
+    if instruction.opcode is Opcode.LOOP_START:
+        return _loop_start(counter, instruction.inputs[0], following, target)
+    return _loop_next(counter, instruction.inputs[0], target, following)
+
+
+def _conditional(condition: int, if_true: Segment, if_false: Segment) -> Callable[[Registers], Segment]:
+    def choose(registers: Registers) -> Segment:
+        return if_true if registers[condition] else if_false
+
+    return choose
+
+
+def _loop_start(counter: int, limit: int, body: Segment, behind: Segment) -> Callable[[Registers], Segment]:
+    def start(registers: Registers) -> Segment:
+        registers[counter] = 0
+        return body if registers[limit] > 0 else behind
+
+    return start
+
+
+def _loop_next(counter: int, limit: int, body: Segment, behind: Segment) -> Callable[[Registers], Segment]:
+    def count(registers: Registers) -> Segment:
+        registers[counter] = done = registers[counter] + 1
+        return body if done < registers[limit] else behind
+
+    return count
+
+
+# ------------------------------------------------------------------------------------------------------------- bodies
+
+
+def step_of(instruction: Instruction) -> Step:
+    """What runs an instruction of a body."""
+    if instruction.opcode is Opcode.CONSTANT:
+        (register,) = instruction.outputs
+        return partial(_write_copy, register, instruction.constant)
+    calls = instruction.opcode is Opcode.OPERATION
+    positions = tuple(instruction.inputs.index(register) for register in instruction.cleared)
+    written = tuple(register is not None for register in instruction.outputs)
+    inputs = () if instruction.opcode is Opcode.DROP else instruction.inputs
+    if instruction.opcode is Opcode.DROP:
+        make = _maker(0, len(instruction.cleared), (), False)
+    else:
+        make = _maker(len(inputs), len(positions), written, calls)
+    outputs = [register for register in instruction.outputs if register is not None]
+    step: Step = make(instruction.operation, *inputs, *instruction.cleared, *outputs)
+    return step
+
+
+def copy_constant(value: object) -> object:
+    """A copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
+    if isinstance(value, list):
+        return [copy_constant(item) for item in value]
+    if isinstance(value, tuple):
+        items: list[Any] = [copy_constant(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: copy_constant(item) for key, item in value.items()}
+    return value
+
+
+def _write_copy(register: int | None, value: object, registers: Registers) -> None:
+    if register is not None:
+        registers[register] = copy_constant(value)
+
+
+@cache
+def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., Step]:
+    """What makes the steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
+
+    For two inputs, one to clear and one output::
+
+        def make(operation, i0, i1, c0, o0):
+            def step(registers):
+                registers[o0] = operation(registers[i0], registers[i1])
+                registers[c0] = None
+            return step
+    """
+    reads = [f"registers[i{n}]" for n in range(inputs)]
+    written = [n for n, used in enumerate(outputs) if used]
+    targets = [f"registers[o{written.index(n)}]" if used else "_" for n, used in enumerate(outputs)]
+    lines = []
+    value = f"operation({', '.join(reads)})" if calls else ", ".join(reads)
+    if written:
+        lines.append(f"{', '.join(targets)} = {value}")
+    elif calls:
+        lines.append(value)
+    if cleared:
+        lines.append(" = ".join(f"registers[c{n}]" for n in range(cleared)) + " = None")
+    parameters = ["operation", *(f"i{n}" for n in range(inputs)), *(f"c{n}" for n in range(cleared))]
+    parameters += [f"o{n}" for n in range(len(written))]
+    body = "".join(f"\n  {line}" for line in lines or ["pass"])
+    text = f"def make({', '.join(parameters)}):\n def step(registers):{body}\n return step"
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is ours, not a program's)
+    maker: Callable[..., Step] = namespace["make"]
+    return maker
