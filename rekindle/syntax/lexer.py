@@ -308,7 +308,7 @@ class _Layout:
         self._indents: list[int] = []
 
     def begin(self, at: int) -> int:
-        """Skip to the first line with a token, which sets the outermost indentation: a method's text begins indented."""
+        """Skip to the first line with a token; its indentation is the outermost, as a method's text begins indented."""
         column, at = self._next_line(at)
         self._indents.append(column)
         return at

@@ -26,9 +26,9 @@ _D = TypeVar("_D", Def, ClassDef)
 def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_only: bool = False) -> Def:
     """The definition of the Python function or method ``fn``, under ``name`` where given.
 
-    With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed of
-    a function that Python runs. Raises NotScriptableError where there is no source, UnsupportedError at what the language
-    leaves out.
+    With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
+    of a function that Python runs. Raises NotScriptableError where there is no source, UnsupportedError at what the
+    language leaves out.
     """
     if getattr(fn, "__name__", "") == "<lambda>":
         raise NotScriptableError(
@@ -53,8 +53,8 @@ def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_o
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:
     """The definition of the Python class ``cls``, under ``name`` where given, without the methods in ``skip``.
 
-    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What the
-    class inherits is not part of it. Raises as :func:`function_def` does.
+    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What
+    the class inherits is not part of it. Raises as :func:`function_def` does.
     """
     source = source_of(cls)
     node = _parse_definition(source, cls)
@@ -93,8 +93,8 @@ def _parse_definition(source: Source, obj: Any) -> ast.stmt:
         raise NotScriptableError(
             f"The source of {describe(obj)} does not stand alone as a definition: {error.msg}.",
             source.range(0, len(source.text)),
-            hint="If the file has changed since it was imported, import it again. Write functions with def, on lines of "
-            "their own.",
+            hint="If the file has changed since it was imported, import it again. "
+            "Write functions with def, on lines of their own.",
         ) from error
     if _is_indented(source):
         assert isinstance(body[0], ast.If)

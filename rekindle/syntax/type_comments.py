@@ -17,8 +17,8 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
     """The type that the comment behind an assignment to ``targets`` tells; the assignment ends at ``end``.
 
-    None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment to
-    several targets.
+    None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment
+    to several targets.
     """
     if not lexer.type_comments or len(targets) != 1 or targets[0].tree.kind not in _TYPED_TARGETS:
         return None
@@ -79,7 +79,7 @@ def _annotated(param: Param, annotation: Expr) -> Param:
 
 
 def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr]:
-    """The types of the parameters (None for ``(...)``, which leaves them to comments of their own), and the result's."""
+    """The types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the result's."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")
