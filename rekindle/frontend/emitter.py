@@ -92,7 +92,7 @@ def emit_function(
     )
     emitter = FunctionEmitter(resolver)
     result = emitter.emit_definition(definition, schema, self_binding)
-    convert_to_ssa(emitter.graph)
+    convert_to_ssa(emitter.graph, result)
     returns = (Argument("", result),)
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, returns)
 

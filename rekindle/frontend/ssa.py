@@ -23,8 +23,13 @@ _JUMPS = frozenset(
 )
 
 
-def convert_to_ssa(graph: Graph) -> None:
-    """Bring a graph that the emitter has just made into SSA form, in place."""
+def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
+    """Bring a graph that the emitter has just made into SSA form, in place.
+
+    ``result`` is the type of what the function returns: a graph that always raises has an output too.
+    """
+    if result is not None and not graph.outputs:
+        graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
     add_control_flow_loads_and_stores(graph)
     add_loop_continuations(graph)
     inline_loop_conditions(graph)

@@ -1,1 +1,23 @@
-"""Graph -> Graph, one file a pass; the matcher and rewrite engine."""
+"""Graph to graph: one file a pass."""
+
+from rekindle.passes.annotate_warns import AnnotateWarns as AnnotateWarns
+from rekindle.passes.base import Pass as Pass, run_passes as run_passes
+from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
+from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs
+from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
+from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
+from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.inlining import Inlining as Inlining, inline as inline
+from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
+from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
+
+CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
+    CanonicalizeModifiedLoops(),
+    NormalizeOps(),
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    ConstantPooling(),
+    CanonicalizeOutputs(),
+    AnnotateWarns(),
+)
+"""What runs on the graph of a function right after it is in SSA form."""

@@ -1,0 +1,83 @@
+"""Loops that count and may also stop early become loops on a condition alone.
+
+.. code-block:: text
+
+    %y : int = prim::Loop(%n, %true, %x)
+      block0(%i : int, %y.1 : int):
+        …
+        -> (%go, %y.2)
+
+    becomes
+
+    %start : bool = aten::gt(%n, %zero)
+    %y : int, %count : int = prim::Loop(%max, %start, %x, %zero)
+      block0(%unused : int, %y.1 : int, %i : int):
+        …
+        %next : int = aten::add(%i, %one)
+        %more : bool = aten::lt(%next, %n)
+        %again : bool = aten::__and__(%more, %go)
+        -> (%again, %y.2, %next)
+
+Each loop is then either a plain ``for`` (counts, condition always true) or a plain ``while`` (does not count).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import BOOL, INT
+from rekindle.passes.constants import constant_bool, constant_int
+
+MAX_TRIP_COUNT = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class CanonicalizeModifiedLoops:
+    """See the module."""
+
+    name: ClassVar[str] = "canonicalize_modified_loops"
+
+    def run(self, graph: Graph) -> bool:
+        loops = [node for node in graph.find_nodes("prim::Loop") if _is_modified(node)]
+        for loop in loops:
+            _canonicalize(loop)
+        return bool(loops)
+
+
+def _is_modified(loop: Node) -> bool:
+    """Whether the loop counts and has a condition."""
+    body = loop.blocks[0]
+    counts = constant_int(loop.inputs[0]) != MAX_TRIP_COUNT or body.inputs[0].has_uses
+    always = constant_bool(loop.inputs[1]) is True and constant_bool(body.outputs[0]) is True
+    return counts and not always
+
+
+def _canonicalize(loop: Node) -> None:
+    graph, body = loop.graph, loop.blocks[0]
+    trip_count = loop.inputs[0]
+
+    def insert(kind: str, a: Value, b: Value, result: type) -> Value:
+        types = [BOOL if result is bool else INT]
+        return graph.insert_node(graph.create(kind, [a, b], types=types, range=loop.range)).output
+
+    with graph.inserting_before(loop):
+        zero = graph.insert_constant(0, range=loop.range)
+        one = graph.insert_constant(1, range=loop.range)
+        start = insert("aten::gt", trip_count, zero, bool)
+        if constant_bool(loop.inputs[1]) is not True:
+            start = insert("aten::__and__", start, loop.inputs[1], bool)
+        loop.replace_input(0, graph.insert_constant(MAX_TRIP_COUNT, range=loop.range))
+    loop.replace_input(1, start)
+    loop.add_input(zero)
+    loop.add_output(INT)
+    counter = body.add_input(type=INT)
+    body.inputs[0].replace_all_uses_with(counter)
+    body.inputs[0].set_name("")
+    with graph.inserting_at_end(body):
+        following = insert("aten::add", counter, one, int)
+        more = insert("aten::lt", following, trip_count, bool)
+        again = insert("aten::__and__", more, body.outputs[0], bool)
+    body.add_output(following)
+    body.replace_output(0, again)

@@ -1,0 +1,186 @@
+"""What can be computed when the program is compiled is: constants, branches on them, what loops carry without a change.
+
+.. code-block:: text
+
+    %1 : int = prim::Constant[value=3]()
+    %2 : int = aten::mul(%1, %1)
+    %3 : bool = aten::gt(%2, %1)
+    %4 : Tensor = prim::If(%3)                 becomes     %2 : int = prim::Constant[value=9]()
+      block0():                                            %4 : Tensor = aten::mul(%x, %2)
+        %5 : Tensor = aten::mul(%x, %2)
+        -> (%5)
+      block1():
+        -> (%x)
+
+Only values that nobody can write to are computed: numbers, strings, None, devices and tuples of such. A node that
+raises an error is left to raise it when the program runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
+from rekindle.errors import GraphError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import Type
+from rekindle.passes.constants import constant_bool, constant_int, constant_key, is_constant, value_of
+from rekindle.passes.dead_code_elimination import DeadCodeElimination, remove_carried
+
+_LEFT_ALONE = frozenset(
+    {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}
+)
+
+
+@dataclass(slots=True)
+class ConstantPropagation:
+    """See the module. Dead code is eliminated too."""
+
+    name: ClassVar[str] = "constant_propagation"
+
+    def run(self, graph: Graph) -> bool:
+        changed = _propagate(graph.block)
+        return DeadCodeElimination().run(graph) or changed
+
+
+def _propagate(block: Block) -> bool:
+    changed = False
+    for node in block.nodes:
+        if node.kind == "prim::If":
+            changed |= _propagate_if(node)
+        elif node.kind == "prim::Loop":
+            changed |= _propagate_loop(node)
+        elif node.blocks:
+            for inner in node.blocks:
+                changed |= _propagate(inner)
+        elif _can_be_computed(node):
+            changed |= _compute(node)
+    return changed
+
+
+# --------------------------------------------------------------------------------------------------------- single nodes
+
+
+def _can_be_computed(node: Node) -> bool:
+    if node.kind in _LEFT_ALONE or not node.outputs or not all(is_constant(value) for value in node.inputs):
+        return False
+    if not all(is_immutable(value.type) for value in (*node.inputs, *node.outputs)):
+        return False
+    operator = node.operator
+    if operator is None or (operator.schema.is_vararg and node.kind not in _VARARG_KINDS):
+        return False
+    return not has_side_effects(node) and not is_nondeterministic(node)
+
+
+_VARARG_KINDS = frozenset({"prim::TupleConstruct"})
+
+
+def _compute(node: Node) -> bool:
+    """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
+    operator = node.operator
+    assert operator is not None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = operator.operation_of(node)(*(value_of(value.node) for value in node.inputs))
+    except Exception:
+        # Whatever it is, the program is to raise it when it runs, if it comes here at all.
+        return False
+    results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
+    if len(results) != len(node.outputs):
+        return False
+    changed = False
+    for output, value in zip(node.outputs, results, strict=True):
+        if output.has_uses:
+            changed |= _replace_by_constant(output, value)
+    return changed
+
+
+def _replace_by_constant(output: Value, value: object) -> bool:
+    graph = output.graph
+    keep_type = value is None or isinstance(value, tuple)
+    type: Type | None = output.type if keep_type else None
+    try:
+        constant = graph.create_constant(value, type, output.node.range)
+    except GraphError:
+        return False
+    constant.callstack = output.node.callstack
+    constant.insert_before(output.node)
+    output.replace_all_uses_with(constant.output)
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------- control flow
+
+
+def _propagate_if(node: Node) -> bool:
+    condition = constant_bool(node.input)
+    if condition is not None:
+        chosen = node.blocks[0 if condition else 1]
+        _propagate(chosen)
+        _inline_block(node, chosen)
+        return True
+    changed = False
+    for block in node.blocks:
+        changed |= _propagate(block)
+    then, otherwise = node.blocks
+    for index in reversed(range(len(node.outputs))):
+        same = _common_value(then.outputs[index], otherwise.outputs[index])
+        if same is None:
+            continue
+        output = node.outputs[index]
+        if same.node.owning_block in (then, otherwise):
+            same = node.graph.create_clone(same.node, _no_inputs).insert_before(node).output
+        output.replace_all_uses_with(same)
+        node.erase_output(index)
+        then.erase_output(index)
+        otherwise.erase_output(index)
+        changed = True
+    return changed
+
+
+def _no_inputs(value: Value) -> Value:
+    raise AssertionError("a constant has no inputs")
+
+
+def _common_value(then: Value, otherwise: Value) -> Value | None:
+    """What both branches return, if that is one value from outside, or equal constants that cannot be written to."""
+    if then is otherwise:
+        return then
+    if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":
+        return None
+    if then.type != otherwise.type or not is_immutable(then.type):
+        return None
+    return then if constant_key(then.node) == constant_key(otherwise.node) else None
+
+
+def _propagate_loop(node: Node) -> bool:
+    count = constant_int(node.inputs[0])
+    if (count is not None and count <= 0) or constant_bool(node.inputs[1]) is False:
+        for output, initial in zip(node.outputs, node.inputs[2:], strict=True):
+            output.replace_all_uses_with(initial)
+        node.destroy()
+        return True
+    body = node.blocks[0]
+    changed = _propagate(body)
+    for index in reversed(range(len(node.outputs))):
+        # What the body gives back as it got it is the same all along.
+        if body.outputs[index + 1] is body.inputs[index + 1]:
+            initial = node.inputs[index + 2]
+            node.outputs[index].replace_all_uses_with(initial)
+            body.inputs[index + 1].replace_all_uses_with(initial)
+            remove_carried(node, index)
+            changed = True
+    return changed
+
+
+def _inline_block(node: Node, block: Block) -> None:
+    """Move the nodes of ``block`` in front of the ``if`` that owns it, which goes away."""
+    results = list(block.outputs)
+    for moved in list(block.nodes):
+        moved.move_before(node)
+    for output, result in zip(node.outputs, results, strict=True):
+        output.replace_all_uses_with(result)
+    node.destroy()

@@ -1,0 +1,55 @@
+"""Reading constants out of a graph, and comparing them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import torch
+
+from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_value
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import FunctionType
+
+
+def is_constant(value: Value) -> bool:
+    """Whether ``value`` is a constant with a Python value (a function is one without)."""
+    return value.node.kind == "prim::Constant" and not isinstance(value.type, FunctionType)
+
+
+def value_of(node: Node) -> object:
+    """The Python value of a ``prim::Constant``."""
+    return constant_value(node.attributes.get("value"), node.output.type)
+
+
+def constant_bool(value: Value) -> bool | None:
+    """The bool that ``value`` is a constant of, or None."""
+    found = value_of(value.node) if is_constant(value) else None
+    return found if isinstance(found, bool) else None
+
+
+def constant_int(value: Value) -> int | None:
+    """The int that ``value`` is a constant of, or None."""
+    found = value_of(value.node) if is_constant(value) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def constant_key(node: Node) -> Hashable:
+    """Equal for two ``prim::Constant`` that are the same constant: of one type and indistinguishable.
+
+    Of tensors only dtype, sizes and the like are told: two with equal keys may still hold different numbers.
+    """
+    attributes = tuple((name, _attribute_key(value)) for name, value in sorted(node.attributes.items()))
+    return node.output.type, attributes
+
+
+def _attribute_key(value: AttributeValue) -> Hashable:
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.device, value.layout, tuple(value.shape), value.requires_grad
+    if isinstance(value, Graph):
+        return id(value)
+    if isinstance(value, ConstantObject):
+        # By text, which tells -0.0 from 0.0 and 1 from True; what has no text of its own is the same only as itself.
+        return type(value.value), repr(value.value)
+    if isinstance(value, list):
+        return tuple(_attribute_key(item) for item in value)
+    return type(value), repr(value)

@@ -1,0 +1,155 @@
+"""Nodes that change nothing and whose results nobody uses go away, and with them unused outputs of ``if`` and loops.
+
+.. code-block:: text
+
+    %1 : Tensor = aten::neg(%x)
+    %2 : Tensor = aten::zeros_like(%x, …)
+    %3 : Tensor = aten::add_(%2, %x, %one)        becomes    %1 : Tensor = aten::neg(%x)
+    %4 : int = aten::dim(%x)                                 return (%1)
+    return (%1)
+
+A write stays where something that is needed later may share memory with what it writes to. A node that only raises an
+error for some inputs may go, as it may in ``torch.jit``; a loop on a computed condition stays, since it may not end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.analysis.alias_groups import AliasGroups
+from rekindle.analysis.effects import has_side_effects
+from rekindle.ir.graph import Block, Graph, Node, Value
+
+
+@dataclass(slots=True)
+class DeadCodeElimination:
+    """See the module."""
+
+    name: ClassVar[str] = "dead_code_elimination"
+
+    def run(self, graph: Graph) -> bool:
+        return _Elimination(graph).run()
+
+
+class _Elimination:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.aliases = AliasGroups(graph)
+        self.needed: set[Node] = set()
+        self.live: set[Value] = set()
+        self.live_groups: set[object] = set()
+        self.changed = False
+
+    def run(self) -> bool:
+        for value in self.graph.outputs:
+            self._make_live(value)
+        self._mark_block(self.graph.block)
+        self._sweep(self.graph.block)
+        return self.changed
+
+    # ---------------------------------------------------------------------------------------------------------- marking
+
+    def _mark_block(self, block: Block) -> bool:
+        """Find what is needed in ``block``, from its end; returns whether anything new was."""
+        found = self._mark_results(block)
+        for node in block.nodes_reversed:
+            if node.kind == "prim::Loop":
+                found |= self._mark_loop(node.blocks[0])
+            else:
+                for inner in node.blocks:
+                    found |= self._mark_block(inner)
+            if node not in self.needed and self._is_needed(node):
+                self._mark(node)
+                found = True
+        return found
+
+    def _mark_loop(self, body: Block) -> bool:
+        """What one iteration reads, the one before may write: go over the body until nothing new is read."""
+        found = False
+        while True:
+            known = len(self.live_groups)
+            found |= self._mark_block(body)
+            if len(self.live_groups) == known:
+                return found
+
+    def _mark_results(self, block: Block) -> bool:
+        """Make those outputs of ``block`` live that its node passes on to someone."""
+        before = len(self.live)
+        owner = block.owning_node
+        if owner is None:
+            return False
+        if owner.kind == "prim::Loop" and len(owner.inputs) == len(owner.outputs) + 2:
+            self._make_live(block.outputs[0])
+            for output, inner, result in zip(owner.outputs, block.inputs[1:], block.outputs[1:], strict=True):
+                if output in self.live or inner.has_uses:
+                    self._make_live(result)
+        elif owner.kind == "prim::If":
+            for output, result in zip(owner.outputs, block.outputs, strict=True):
+                if output in self.live:
+                    self._make_live(result)
+        else:
+            for result in block.outputs:
+                self._make_live(result)
+        return len(self.live) > before
+
+    def _is_needed(self, node: Node) -> bool:
+        if any(output in self.live for output in node.outputs) or has_side_effects(node):
+            return True
+        written = self.aliases.written_groups(node)
+        return any(group in self.live_groups or self.aliases.outlives_call(group) for group in written)
+
+    def _mark(self, node: Node) -> None:
+        current: Node | None = node
+        while current is not None and current not in self.needed:
+            self.needed.add(current)
+            for value in current.inputs:
+                self._make_live(value)
+            block = current.owning_block
+            current = None if block is None else block.owning_node
+
+    def _make_live(self, value: Value) -> None:
+        self.live.add(value)
+        group = self.aliases.group(value)
+        if group is not None:
+            self.live_groups.add(group)
+
+    # --------------------------------------------------------------------------------------------------------- sweeping
+
+    def _sweep(self, block: Block) -> None:
+        for node in block.nodes_reversed:
+            if node.kind == "prim::If":
+                self._remove_if_outputs(node)
+            elif node.kind == "prim::Loop":
+                self._remove_carried(node)
+            for inner in node.blocks:
+                self._sweep(inner)
+            if node not in self.needed and not node.has_uses:
+                node.destroy()
+                self.changed = True
+
+    def _remove_if_outputs(self, node: Node) -> None:
+        for index in reversed(range(len(node.outputs))):
+            if not node.outputs[index].has_uses:
+                node.erase_output(index)
+                for block in node.blocks:
+                    block.erase_output(index)
+                self.changed = True
+
+    def _remove_carried(self, node: Node) -> None:
+        body = node.blocks[0]
+        if len(node.inputs) != len(node.outputs) + 2:
+            return
+        for index in reversed(range(len(node.outputs))):
+            if not node.outputs[index].has_uses and not body.inputs[index + 1].has_uses:
+                remove_carried(node, index)
+                self.changed = True
+
+
+def remove_carried(loop: Node, index: int) -> None:
+    """Take the carried value ``index``, which nobody uses, out of a loop."""
+    body = loop.blocks[0]
+    loop.erase_output(index)
+    loop.remove_input(index + 2)
+    body.erase_output(index + 1)
+    body.erase_input(index + 1)

@@ -1,0 +1,102 @@
+"""Calls give way to what they call.
+
+.. code-block:: text
+
+    %f : Function = prim::Constant[name="double"]()
+    %1 : Tensor = prim::CallFunction(%f, %x)               %2 : int = prim::Constant[value=2]()
+    %3 : Tensor = aten::neg(%1)                  becomes   %1 : Tensor = aten::mul(%x, %2)
+                                                           %3 : Tensor = aten::neg(%1)
+
+Each node remembers the calls that it came through in ``Node.callstack``. Methods of interfaces stay calls: which
+method is meant is known only when the program runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Block, Graph, Node
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import ClassType, FunctionType
+
+CallStack = tuple[tuple[str, SourceRange], ...]
+"""The functions that a node was inlined from, the outermost first, each with the place of its call."""
+
+
+@dataclass(slots=True)
+class Inlining:
+    """See the module."""
+
+    name: ClassVar[str] = "inlining"
+
+    def run(self, graph: Graph) -> bool:
+        return _inline_block(graph.block)
+
+
+def inline(graph: Graph) -> bool:
+    """Inline every call in ``graph``, and the calls in what that brings in; returns whether there were any."""
+    return Inlining().run(graph)
+
+
+def _inline_block(block: Block) -> bool:
+    changed = False
+    node = block.return_node.next
+    while node is not block.return_node:
+        record = called_function(node)
+        if record is None:
+            for inner in node.blocks:
+                changed |= _inline_block(inner)
+            node = node.next
+        else:
+            # Go on with the first node brought in: it may be a call itself.
+            before = node.prev
+            _inline_call(node, record)
+            node = before.next
+            changed = True
+    return changed
+
+
+def called_function(node: Node) -> FunctionRecord | None:
+    """The function that a call calls, where that is known."""
+    if node.kind == "prim::CallFunction":
+        type = node.inputs[0].type
+        return type.function if isinstance(type, FunctionType) else None
+    if node.kind == "prim::CallMethod":
+        owner = node.inputs[0].type
+        return owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
+    return None
+
+
+def _inline_call(call: Node, record: FunctionRecord) -> None:
+    graph = call.graph
+    callee = call.inputs[0]
+    inputs = list(call.inputs[1:] if call.kind == "prim::CallFunction" else call.inputs)
+    before = call.prev
+    with graph.inserting_before(call):
+        results = graph.insert_graph(record.graph, inputs)
+    _note_call(before, call, record)
+    for output, result in zip(call.outputs, results, strict=True):
+        output.replace_all_uses_with(result)
+        if output.has_name and not result.has_name:
+            result.copy_metadata(output)
+    call.destroy()
+    if call.kind == "prim::CallFunction" and not callee.has_uses and callee.node.kind == "prim::Constant":
+        callee.node.destroy()
+
+
+def _note_call(before: Node, call: Node, record: FunctionRecord) -> None:
+    """Write into the nodes between ``before`` and ``call`` that they came through it."""
+    prefix = (*call.callstack, (record.basename, call.range))
+    node = before.next
+    while node is not call:
+        _prepend_callstack(node, prefix)
+        node = node.next
+
+
+def _prepend_callstack(node: Node, prefix: CallStack) -> None:
+    node.callstack = (*prefix, *node.callstack)
+    for block in node.blocks:
+        for inner in block.nodes:
+            _prepend_callstack(inner, prefix)
