@@ -159,7 +159,7 @@ class ConditionEmitter(ExpressionEmitter):
         maybe = [type for part in no for type in asked if _possibly(part, type)]
         if not yes and not maybe:
             return self._static(call.range, False)
-        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], types=asked)
+        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": list(asked)})
         refinements = Refinements()
         if object.tree.kind == "variable":
             name = Var(object.tree).name.name

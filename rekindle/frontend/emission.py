@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -14,6 +14,7 @@ from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import BOOL, ClassType, Type
@@ -79,11 +80,15 @@ class Emission:
         return self.graph.insert(kind, arguments, keywords, range)
 
     def insert_node(
-        self, kind: str, range: SourceRange, inputs: list[Value], types: list[Type], **attributes: object
+        self,
+        kind: str,
+        range: SourceRange,
+        inputs: Sequence[Value],
+        types: Sequence[Type],
+        attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Node:
-        return self.graph.insert_node(
-            self.graph.create(kind, inputs, types=types, attributes=attributes, range=range)  # type: ignore[arg-type]
-        )
+        """Insert a node whose kind, inputs and output types are known."""
+        return self.graph.insert_node(self.graph.create(kind, inputs, types=types, attributes=attributes, range=range))
 
     def argument(self, value: Value, range: SourceRange) -> CallArgument:
         return CallArgument(value, range=range)

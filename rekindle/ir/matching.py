@@ -1,14 +1,17 @@
 """Which overload a call means, and the nodes that make its arguments fit.
 
-Overloads are tried in order: first as the arguments are, then with implicit conversions. Matching is done in two steps, so that
-an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and gives a plan of every input,
+Overloads are tried in order: first as the arguments are, then with implicit conversions. Matching is done in two
+steps, so that
+an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and gives a plan of
+every input,
 :meth:`CallPlan.inputs` makes the nodes.
 
 Conversions:
 
 * an int or float stands for an ``int[2]``, repeated;
 * trailing positional arguments stand for a list (``x.view(2, 3)``), a tuple for a list of its elements' type;
-* with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float, a str for a Device.
+* with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float,
+a str for a Device.
 """
 
 from __future__ import annotations
@@ -222,7 +225,8 @@ def _convert_tuple(
 
 
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
-    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the type."""
+    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
+    type."""
     return convert(CallArgument(value, range=range), type, conversions)[0](graph, range)
 
 
@@ -237,7 +241,8 @@ def plan_call(
     *,
     conversions: bool = True,
 ) -> CallPlan:
-    """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever it is.
+    """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
+    it is.
 
     Raises:
         Mismatch: it does not.
@@ -327,7 +332,9 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
     assert type is not None
     if has_free_variables(type):
         found = type if is_empty_list_literal(actual) else actual.type
-        if not (is_empty_list_literal(actual) and isinstance(type, ListType) and substitute(type, bindings) is not None):
+        if not (
+            is_empty_list_literal(actual) and isinstance(type, ListType) and substitute(type, bindings) is not None
+        ):
             why = match_variables(formal.type, found if found is not type else actual.type, bindings)
             if why is not None:
                 raise Mismatch(f"argument '{formal.name}': {why}")
@@ -390,8 +397,9 @@ def match_schemas(
     Raises:
         SchemaError: none does; the message says of each why.
     """
+    failures: list[tuple[FunctionSchema, str]] = []
     for conversions in (True,) if len(schemas) == 1 else (False, True):
-        failures: list[tuple[FunctionSchema, str]] = []
+        failures = []
         for index, schema in enumerate(schemas):
             try:
                 return index, plan_call(schema, args, kwargs, self_value, conversions=conversions)
