@@ -45,6 +45,7 @@ def test_no_file_refers_to_torchscript(path: Path) -> None:
         ("import torch; peer = torch\npeer.jit.load('x.pt')", "torch.jit.load"),
         ("import torch\ndef f(m):\n  return isinstance(m, torch.jit.ScriptModule)", "torch.jit.ScriptModule"),
         ("import torch\ngetattr(torch, 'jit').script(f)", "torch.jit.script"),
+        ("import torch\nstate = torch._C._get_tracing_state()", "torch._C._get_tracing_state"),
         ("import importlib\nimportlib.import_module('torch.jit').script(f)", "torch.jit.script"),
     ],
 )
@@ -61,6 +62,7 @@ def test_references_are_found_in_every_guise(source: str, name: str) -> None:
         "import torch\nfrom torch._jit_internal import FunctionModifiers\nmark = torch._jit_internal.FunctionModifiers",
         "import torch\nnames = torch._C._dispatch_get_all_op_names()",
         "import torch\nschema = str(torch.ops.aten.add.int._schema)",
+        "import torch\nBUILTINS = [(torch._C._get_tracing_state, 'aten::_get_tracing_state')]",
         "jit = object()\njit.script(f)",
         "def f(torch_like):\n  return torch_like.jit.script",
     ],

@@ -48,6 +48,9 @@ READABLE_CLASSES = frozenset(
     """.split()
 )
 
+# Programs call these, so the package has to know them when it sees them. It may name them and not call them.
+KNOWN_BY_IDENTITY = frozenset({"torch._C._get_tracing_state", "torch._C._is_tracing"})
+
 
 def is_forbidden(dotted: str) -> bool:
     """Whether a dotted name, such as ``torch.jit.script`` or ``torch._C.Graph``, is closed to the package's code."""
