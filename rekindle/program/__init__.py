@@ -1,1 +1,1 @@
-"""What a user holds: CompilationUnit, Function, Method, ScriptModule, script classes."""
+"""What a user holds: compilation units, functions, methods and modules, which wrap the records of :mod:`rekindle.ir`."""

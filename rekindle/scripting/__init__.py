@@ -1,1 +1,3 @@
-"""Python objects -> program: recursive scripting."""
+"""Python objects -> programs: recursive scripting."""
+
+from rekindle.scripting.script import script as script

@@ -1,0 +1,31 @@
+"""The qualified names of what is compiled: ``__torch__.package.module.Class``, kept apart where two things have the same."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+_counter = itertools.count()
+_taken: set[str] = set()
+
+
+def qualified_name(obj: Any) -> str:
+    """The name of a Python function or class in compiled programs. Names in ``__main__`` stand directly below ``__torch__``."""
+    name = getattr(obj, "__name__", None) or type(obj).__name__
+    if name == "<lambda>":
+        name = "_lambda"
+    module = getattr(obj, "__module__", None)
+    if module is None or module == "__main__":
+        return f"__torch__.{name}"
+    return f"__torch__.{module.replace('<', '_').replace('>', '_')}.{name}"
+
+
+def unique_name(name: str) -> str:
+    """``name`` if nothing has it yet, else the same with ``___torch_mangle_N`` before its last part; takes the name."""
+    if name in _taken:
+        prefix, _, last = name.rpartition(".")
+        prefix = prefix + "." if prefix else ""
+        while name in _taken:
+            name = f"{prefix}___torch_mangle_{next(_counter)}.{last}"
+    _taken.add(name)
+    return name

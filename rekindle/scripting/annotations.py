@@ -1,0 +1,299 @@
+"""What Python's annotation objects mean as types: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a NamedTuple, an enum."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, Final, ForwardRef, Union, get_args, get_origin
+
+import torch
+from torch._jit_internal import BroadcastingList1, _Await
+
+from rekindle.errors import NotScriptableError, Source, SourceRange, UNKNOWN_RANGE, UnsupportedError
+from rekindle.frontend.sugared import EmptyResolver, Resolver
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    GENERATOR,
+    INT,
+    NONE,
+    NUMBER,
+    QSCHEME,
+    STREAM,
+    STRING,
+    TENSOR,
+    AwaitType,
+    ClassType,
+    DictType,
+    EnumType,
+    FutureType,
+    InterfaceType,
+    ListType,
+    TupleType,
+    Type,
+    optional,
+    unify_all,
+    union,
+)
+from rekindle.program.names import qualified_name
+from rekindle.syntax.parser import parse_expression
+
+_SIMPLE: Final[tuple[tuple[Any, Type], ...]] = (
+    (None, NONE),
+    (type(None), NONE),
+    (int, INT),
+    (float, FLOAT),
+    (complex, COMPLEX),
+    (bool, BOOL),
+    (str, STRING),
+    (Any, ANY),
+    (torch.SymInt, INT),
+    (torch.SymFloat, FLOAT),
+    (torch.SymBool, BOOL),
+    (torch.device, DEVICE),
+    (torch.dtype, INT),
+    (torch.layout, INT),
+    (torch.memory_format, INT),
+    (torch.qscheme, QSCHEME),
+    (torch.Generator, GENERATOR),
+    (torch.Stream, STREAM),
+    (torch.Size, ListType(INT)),
+    (torch.types.Number, NUMBER),
+)
+
+_OLD_TENSORS: Final = tuple(
+    getattr(torch, f"{name}Tensor")
+    for name in ("Float", "Double", "Half", "BFloat16", "Char", "Short", "Int", "Long", "Byte", "Bool")
+)
+"""Python classes of tensors of one dtype, from before dtypes; they are not real subclasses of Tensor."""
+
+TypeHook = Callable[[type], Type | None]
+CLASS_HOOKS: list[TypeHook] = []
+"""Asked in turn what a Python class means as a type, after the classes that this file knows. Others add to it."""
+
+
+def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type:
+    """The type that an annotation object means. Strings and forward references are read, with ``resolver`` for the names in them.
+
+    Raises:
+        NotScriptableError: it means none that a program can use.
+    """
+    found = find_type(annotation, range, resolver)
+    if found is None:
+        raise NotScriptableError(
+            f"the annotation {spell_annotation(annotation)} is not a type that a program can use",
+            range,
+            hint=_hint(annotation),
+        )
+    return found
+
+
+def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type | None:
+    """As :func:`type_of_annotation`, but None where the annotation means no type. Parts of it that mean none still raise."""
+    for known, type in _SIMPLE:
+        if annotation is known:
+            return type
+    if isinstance(annotation, str):
+        return parse_type_expression(parse_expression(Source(annotation)), resolver or EmptyResolver())
+    if isinstance(annotation, ForwardRef):
+        return find_type(annotation.__forward_arg__, range, resolver)
+    if isinstance(annotation, Type):
+        return annotation
+    origin = get_origin(annotation)
+    if origin is not None:
+        return _generic(annotation, origin, range, resolver)
+    if annotation == Union[int, float, complex]:
+        return NUMBER
+    if isinstance(annotation, typing.NewType):
+        return find_type(annotation.__supertype__, range, resolver)
+    if inspect.isclass(annotation):
+        return _class_type(annotation, range, resolver)
+    return None
+
+
+def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolver | None) -> Type | None:
+    args = get_args(annotation)
+    if origin is Union or origin is types.UnionType:
+        if set(args) == {int, float, complex}:
+            return NUMBER
+        members = [type_of_annotation(arg, range, resolver) for arg in args]
+        if len(members) == 2 and NONE in members:
+            return optional(members[0] if members[1] == NONE else members[1])
+        return union(members)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            raise UnsupportedError(
+                f"the length of {spell_annotation(annotation)} is not known; a program's tuples have a fixed length",
+                range,
+                hint="use a List",
+            )
+        wanted = () if args == ((),) else args
+        return TupleType(tuple(type_of_annotation(arg, range, resolver) for arg in wanted))
+    if origin is typing.Annotated:
+        return type_of_annotation(args[0], range, resolver)
+    make = _MAKERS.get(origin)
+    if make is None:
+        return None
+    return make([type_of_annotation(arg, range, resolver) for arg in args])
+
+
+_MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
+    list: lambda args: ListType(args[0]),
+    collections.abc.Sequence: lambda args: ListType(args[0]),
+    dict: lambda args: DictType(args[0], args[1]),
+    collections.OrderedDict: lambda args: DictType(args[0], args[1]),
+    torch.futures.Future: lambda args: FutureType(args[0]),
+    torch.jit.Future: lambda args: FutureType(args[0]),
+    _Await: lambda args: AwaitType(args[0]),
+    Final: lambda args: args[0],
+}
+
+
+def is_final(annotation: object) -> bool:
+    """Whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
+    if isinstance(annotation, str):
+        return annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final" or annotation.rpartition(".")[2] == "Final"
+    return annotation is typing.Final or get_origin(annotation) is typing.Final
+
+
+def is_broadcasting_list(annotation: object) -> bool:
+    """Whether the annotation is ``BroadcastingList2[int]``, of which Python keeps nothing but None."""
+    return annotation is BroadcastingList1
+
+
+# --------------------------------------------------------------------------------------------------------------------- classes
+
+_KEPT = "__rekindle_type__"
+"""Where a class keeps the type that was made of it."""
+
+
+def kept_type(cls: type) -> Type | None:
+    """The type that was made of ``cls`` before."""
+    found = vars(cls).get(_KEPT)
+    return found if isinstance(found, Type) else None
+
+
+def keep_type(cls: type, type: Type) -> None:
+    setattr(cls, _KEPT, type)
+
+
+def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Type | None:
+    if issubclass(cls, torch.Tensor) or cls in _OLD_TENSORS:
+        return TENSOR
+    found = kept_type(cls)
+    if found is not None:
+        return found
+    if issubclass(cls, enum.Enum):
+        return enum_type(cls, range)
+    if is_named_tuple(cls):
+        return named_tuple_type(cls, range, resolver)
+    for hook in CLASS_HOOKS:
+        found = hook(cls)
+        if found is not None:
+            return found
+    return None
+
+
+def enum_type(cls: type[enum.Enum], range: SourceRange = UNKNOWN_RANGE) -> EnumType:
+    """The type of the members of an enum.
+
+    Raises:
+        NotScriptableError: it has none, or their values are not all of one type that a program can use.
+    """
+    found = kept_type(cls)
+    if isinstance(found, EnumType):
+        return found
+    members = {name: member.value for name, member in cls.__members__.items()}
+    types_of_values = [find_type(type(value), range) for value in members.values()]
+    value_type = unify_all(type for type in types_of_values if type is not None)
+    if value_type is None or None in types_of_values:
+        kinds = ", ".join(dict.fromkeys(type(value).__name__ for value in members.values()))
+        raise NotScriptableError(
+            f"the enum '{cls.__name__}' cannot be used: "
+            + (f"its values are of different types ({kinds})" if len(members) else "it has no members"),
+            range,
+            hint="give all members values of one type: int, float or str",
+        )
+    result = EnumType(qualified_name(cls), value_type, dict(members), cls)
+    keep_type(cls, result)
+    return result
+
+
+def is_named_tuple(cls: object) -> bool:
+    return inspect.isclass(cls) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+
+
+def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> TupleType:
+    """The type of a NamedTuple. Fields without an annotation are tensors."""
+    found = kept_type(cls)
+    if isinstance(found, TupleType):
+        return found
+    fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+    annotations = _annotations_in_mro(cls)
+    elements = tuple(
+        type_of_annotation(annotations[field], range, resolver) if field in annotations else TENSOR for field in fields
+    )
+    given: dict[str, object] = getattr(cls, "_field_defaults", {})
+    defaults = tuple(given[field] for field in fields if field in given)
+    result = TupleType(elements, qualified_name(cls), fields, defaults, cls)
+    keep_type(cls, result)
+    return result
+
+
+def _annotations_in_mro(cls: type) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        found.update(inspect.get_annotations(base))
+    return found
+
+
+def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
+    """The annotations in the bodies of a class and its bases, each with the class in which it stands."""
+    found: dict[str, tuple[Any, type]] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("torch.nn.modules.module") or base is object:
+            continue
+        found.update((name, (annotation, base)) for name, annotation in inspect.get_annotations(base).items())
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------------- messages
+
+
+def spell_annotation(annotation: object) -> str:
+    """The annotation as a person writes it."""
+    if isinstance(annotation, str):
+        return repr(annotation)
+    if inspect.isclass(annotation) and get_origin(annotation) is None:
+        module = annotation.__module__
+        return annotation.__qualname__ if module == "builtins" else f"{module}.{annotation.__qualname__}"
+    return repr(annotation).replace("typing.", "")
+
+
+def _hint(annotation: Any) -> str | None:
+    example = {list: "List[int]", dict: "Dict[str, int]", tuple: "Tuple[int, str]"}.get(annotation)
+    example = example or {typing.List: "List[int]", typing.Dict: "Dict[str, int]", typing.Tuple: "Tuple[int, str]"}.get(annotation)  # noqa: UP006
+    if example is not None:
+        return f"say of what: {example}"
+    if annotation is typing.Optional:
+        return "say of what: Optional[int]"
+    if annotation is set or get_origin(annotation) is set:
+        return "sets are not supported; use a List, or a Dict with the elements as keys"
+    if inspect.isclass(annotation) and issubclass(annotation, torch.nn.Module):
+        return "a module is a part of another module, not an argument; use an attribute of self"
+    if get_origin(annotation) is collections.abc.Callable or annotation is typing.Callable:
+        return "call the function by its name, or make it an attribute of the module"
+    return None
+
+
+def is_class_like(type: Type) -> bool:
+    """Whether values of the type are objects with methods."""
+    return isinstance(type, (ClassType, InterfaceType))

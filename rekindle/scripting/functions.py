@@ -1,0 +1,111 @@
+"""Python functions as records of compiled functions: made when first asked for, compiled when first called.
+
+The record of a function is kept with the function itself, so that a function is compiled once and both die together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch._jit_internal as _marks
+
+from rekindle.errors import InternalError
+from rekindle.ir.records import FunctionRecord
+from rekindle.program.names import qualified_name, unique_name
+
+_KEPT = "__rekindle_records__"
+
+Definer = Callable[[FunctionRecord, types.FunctionType, "types.FunctionType | None"], None]
+
+define_python_function: Definer | None = None
+"""A slot: compiles the function (with the signature of an overload's declaration, if any) into the record.
+:mod:`rekindle.scripting.compilation` fills it."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What a function keeps. ``function`` tells a function from its copies, which share the attribute (``functools.wraps``)."""
+
+    function: types.FunctionType
+    records: tuple[FunctionRecord, ...]
+
+
+def records_of(function: types.FunctionType) -> tuple[FunctionRecord, ...]:
+    """The records of a Python function: one, or one for each declared overload."""
+    kept = vars(function).get(_KEPT)
+    if isinstance(kept, _Kept) and kept.function is function:
+        return kept.records
+    declarations = overloads_of(function)
+    records = tuple(_record(function, declaration) for declaration in declarations) or (_record(function, None),)
+    setattr(function, _KEPT, _Kept(function, records))
+    return records
+
+
+def record_of(function: types.FunctionType) -> FunctionRecord:
+    """The record of a function without overloads; of one with overloads, of its first."""
+    return records_of(function)[0]
+
+
+def _record(function: types.FunctionType, declaration: types.FunctionType | None) -> FunctionRecord:
+    def define(record: FunctionRecord) -> None:
+        if define_python_function is None:
+            raise InternalError("rekindle.scripting.compilation was not imported")
+        define_python_function(record, function, declaration)
+
+    return FunctionRecord(unique_name(qualified_name(function)), definer=define, docstring=function.__doc__)
+
+
+# ------------------------------------------------------------------------------------------------------------------- overloads
+
+_declared: dict[str, list[Any]] = {}
+"""Declarations of overloads that were seen, by name. ``torch.jit`` forgets its own once it has compiled them."""
+
+
+def remember_overloads() -> None:
+    """Take over the overloads that are declared with ``torch.jit._overload``."""
+    for name, declarations in _marks._overloaded_fns.items():
+        known = _declared.setdefault(name, [])
+        known.extend(declaration for declaration in declarations if declaration not in known)
+
+
+remember_overloads()
+
+
+def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
+    """The declarations of overloads that stand before ``function`` in its file."""
+    remember_overloads()
+    found = _declared.get(qualified_name(function), [])
+    code = function.__code__
+    return [
+        declaration
+        for declaration in found
+        if declaration is not function
+        and declaration.__code__.co_filename == code.co_filename
+        and declaration.__qualname__ == function.__qualname__
+        and declaration.__code__.co_firstlineno < code.co_firstlineno
+    ]
+
+
+@dataclass(slots=True)
+class BooleanDispatch:
+    """A function that is one of two, chosen by a boolean argument, as ``F.max_pool2d`` is by ``return_indices``."""
+
+    argument: str
+    index: int
+    default: bool
+    if_true: types.FunctionType
+    if_false: types.FunctionType
+
+
+def boolean_dispatch_of(function: object) -> BooleanDispatch | None:
+    if not inspect.isfunction(function):
+        return None
+    found = _marks.boolean_dispatched.get(function)
+    if found is None:
+        return None
+    entry = cast("dict[str, Any]", found)
+    return BooleanDispatch(entry["arg_name"], entry["index"], entry["default"], entry["if_true"], entry["if_false"])

@@ -1,0 +1,150 @@
+"""Marks on Python functions that say what is to become of them when a program is compiled.
+
+``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that both spellings mean
+the same to either compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, overload
+
+from torch._jit_internal import FunctionModifiers
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ATTRIBUTE = "_torchscript_modifier"
+
+
+class Modifier(Enum):
+    """What a mark says."""
+
+    DEFAULT = auto()
+    """Compile it where compiled code calls it."""
+    EXPORT = auto()
+    """Compile it even if nothing calls it."""
+    IGNORE = auto()
+    """Leave calls of it to Python."""
+    UNUSED = auto()
+    """A call of it raises."""
+    COPIED = auto()
+    """A method of a container that the compiled module offers to Python too."""
+
+
+_MEANING = {
+    FunctionModifiers.EXPORT: Modifier.EXPORT,
+    FunctionModifiers.IGNORE: Modifier.IGNORE,
+    FunctionModifiers.UNUSED: Modifier.UNUSED,
+    FunctionModifiers._DROP: Modifier.UNUSED,
+    FunctionModifiers.COPY_TO_SCRIPT_WRAPPER: Modifier.COPIED,
+}
+
+
+def modifier_of(function: object) -> Modifier:
+    """What the mark on ``function`` (or on the function of a bound method) says."""
+    function = getattr(function, "__func__", function)
+    if isinstance(function, property):
+        function = function.fget
+    try:
+        mark = getattr(function, _ATTRIBUTE, None)
+    except Exception:  # an object that computes its attributes may refuse in any way
+        return Modifier.DEFAULT
+    return _MEANING.get(mark, Modifier.DEFAULT) if isinstance(mark, str) else Modifier.DEFAULT
+
+
+def is_left_to_python(function: object) -> bool:
+    """Whether ``function`` is never compiled."""
+    return modifier_of(function) in (Modifier.IGNORE, Modifier.UNUSED)
+
+
+def _mark(function: Any, mark: str) -> None:
+    target = function.fget if isinstance(function, property) else function
+    setattr(target, _ATTRIBUTE, mark)
+
+
+def export(fn: F) -> F:
+    """Mark a method of a module to be compiled along with ``forward``, though nothing there calls it."""
+    _mark(fn, FunctionModifiers.EXPORT)
+    return fn
+
+
+@overload
+def ignore(drop: F) -> F: ...
+@overload
+def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Mark a function that compiled code calls as Python; ``@ignore(drop=True)`` means :func:`unused`.
+
+    Such a program runs, but cannot be saved.
+    """
+    if callable(drop):
+        _mark(drop, FunctionModifiers.IGNORE)
+        return drop
+    unknown = set(kwargs) - {"drop_on_export"}
+    if unknown or not isinstance(drop, bool):
+        raise TypeError("ignore is used as @ignore or as @ignore(drop=True)")
+    dropped = drop or bool(kwargs.get("drop_on_export"))
+
+    def decorate(fn: F) -> F:
+        _mark(fn, FunctionModifiers.UNUSED if dropped else FunctionModifiers.IGNORE)
+        return fn
+
+    return decorate
+
+
+def unused(fn: F) -> F:
+    """Mark a function that compiled code does not reach: a call of it compiles, and raises when it is run."""
+    _mark(fn, FunctionModifiers.UNUSED)
+    return fn
+
+
+class Attribute:
+    """A value for an attribute of a module with the type that it has, where the value does not tell:
+    ``self.names = Attribute([], List[str])``."""
+
+    def __init__(self, value: object, type: object) -> None:
+        self.value = value
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Attribute({self.value!r}, {self.type!r})"
+
+
+def annotate(the_type: object, the_value: Any) -> Any:
+    """``the_value``; in a compiled program, as a value of ``the_type``: ``annotate(List[int], [])``."""
+    return the_value
+
+
+def isinstance_(obj: Any, target_type: Any) -> bool:
+    """``isinstance`` that knows types with arguments too (``List[int]``, ``Optional[str]``): it looks at the elements."""
+    if isinstance(target_type, tuple):
+        return any(isinstance_(obj, one) for one in target_type)
+    if target_type is None or target_type is Any:
+        return target_type is Any or obj is None
+    origin, args = get_origin(target_type), get_args(target_type)
+    if origin is None:
+        return isinstance(obj, target_type)
+    if origin is Union or origin is UnionType:
+        return any(isinstance_(obj, one) for one in args)
+    if not isinstance(obj, origin):
+        return False
+    if origin is list:
+        return all(isinstance_(item, args[0]) for item in obj)
+    if origin is dict:
+        return all(isinstance_(key, args[0]) and isinstance_(item, args[1]) for key, item in obj.items())
+    if origin is tuple:
+        wanted = () if args == ((),) else args
+        return len(obj) == len(wanted) and all(map(isinstance_, obj, wanted))
+    raise TypeError(f"isinstance cannot tell whether a value is a {target_type}")
+
+
+def is_scripting() -> bool:
+    """Whether the code that asks runs as a compiled program: False here, True there."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether a trace is being recorded."""
+    return False

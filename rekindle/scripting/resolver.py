@@ -1,0 +1,96 @@
+"""How a compiled function finds the names that it does not assign: as Python would, in its closure and its globals."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rekindle.errors import SourceRange, UndefinedNameError
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import Type
+from rekindle.scripting.annotations import find_type
+from rekindle.scripting.python_values import UnusableValue, sugared_value
+
+_MISSING: Final = object()
+
+
+class PythonResolver:
+    """Looks names up in the given scopes, the innermost first.
+
+    Python's own builtins are not found here: the emitter knows them.
+    """
+
+    def __init__(self, *scopes: Mapping[str, Any], forms: Mapping[str, SugaredValue] | None = None) -> None:
+        self.scopes = scopes
+        self.forms = forms or {}
+        """Names that mean a sugared value here: ``super`` within a method."""
+
+    @classmethod
+    def of_function(
+        cls, function: types.FunctionType, *, forms: Mapping[str, SugaredValue] | None = None
+    ) -> PythonResolver:
+        """The names that the code of ``function`` sees: closed-over variables, then globals."""
+        return cls(closure_of(function), function.__globals__, classes_in_annotations(function), forms=forms)
+
+    def find(self, name: str) -> Any:
+        """The Python object called ``name``; a marker where there is none."""
+        for scope in self.scopes:
+            if name in scope:
+                return scope[name]
+        return _MISSING
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        form = self.forms.get(name)
+        if form is not None:
+            return form
+        found = self.find(name)
+        if found is _MISSING:
+            return _unknown_builtin(name)
+        return sugared_value(found, range, graph, self, name)
+
+    def resolve_type(self, name: str, range: SourceRange) -> Type | None:
+        first, *rest = name.split(".")
+        found = self.find(first)
+        if found is _MISSING:
+            return None
+        for part in rest:
+            found = getattr(found, part, _MISSING)
+            if found is _MISSING:
+                raise UndefinedNameError(f"'{name}' is not defined: there is no '{part}'", range)
+        return find_type(found, range, self)
+
+
+def _unknown_builtin(name: str) -> SugaredValue | None:
+    """Nothing, so that the emitter's own table answers."""
+    return None
+
+
+def closure_of(function: types.FunctionType) -> dict[str, Any]:
+    """The variables that ``function`` closes over, as they are now. Those not yet assigned are left out."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # an empty cell
+            continue
+    return found
+
+
+def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
+    """The classes that stand in the function's annotations, by name. A class that is local to another function and used in an
+    annotation only is not in the closure."""
+    try:
+        annotations = function.__annotations__
+    except NameError:  # evaluated when asked for, since Python 3.14
+        return {}
+    return {item.__name__: item for item in annotations.values() if isinstance(item, type) and _is_local(item)}
+
+
+def _is_local(cls: type) -> bool:
+    return "<locals>" in cls.__qualname__ and not hasattr(builtins, cls.__name__)
+
+
+__all__ = ["PythonResolver", "UnusableValue"]
