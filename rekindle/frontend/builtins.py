@@ -11,7 +11,7 @@ from string import Template
 
 from rekindle.errors import Source, SourceRange
 from rekindle.frontend import builtin_calls
-from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.emitter import declare_schema, emit_function
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction
@@ -65,15 +65,18 @@ def floordiv(self: Tensor, other: $other) -> Tensor:
 """)
 
 _OTHERS = """
-def list_with_default(out_size: List[int], defaults: List[int]):
+def list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
     assert len(defaults) > len(out_size)
     return out_size
 
-def _assert(condition: Tensor, message: str):
+def _assert(condition: Tensor, message: str) -> None:
     assert bool(condition), message
 
-def _assert(condition: bool, message: str):
+def _assert(condition: bool, message: str) -> None:
     assert condition, message
+
+def __contains__(self: str, key: str) -> bool:
+    return self.find(key, 0, len(self)) != -1
 
 def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
     return self.to(dtype, non_blocking, copy)
@@ -124,7 +127,8 @@ def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> FunctionR
     def define(record: FunctionRecord) -> None:
         record.define(*emit_function(definition, resolver))
 
-    return FunctionRecord(kind, definer=define)
+    # The signatures say all: which function fits a call is known before any of them is compiled.
+    return FunctionRecord(kind, _schema=declare_schema(definition, resolver), definer=define)
 
 
 def find_builtin_functions(kind: str) -> Sequence[FunctionRecord]:

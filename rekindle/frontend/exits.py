@@ -285,10 +285,10 @@ def merge_consecutive_ifs(block: Block) -> bool:
     changed = False
     node = block.return_node.next
     while node is not block.return_node:
-        for inner in node.blocks:
-            changed |= merge_consecutive_ifs(inner)
         while _merge_next_if(node):
             changed = True
+        for inner in node.blocks:
+            changed |= merge_consecutive_ifs(inner)
         node = node.next
     return changed
 

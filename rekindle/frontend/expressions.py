@@ -8,12 +8,15 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import Emission
-from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm
+from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
     INT,
     NUMBER,
     STRING,
@@ -77,6 +80,9 @@ UNARY_KINDS: Final[dict[str, tuple[str, str]]] = {
     "unary_plus": ("aten::positive", "__pos__"),
     "~": ("aten::bitwise_not", "__invert__"),
 }
+
+_TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
+"""What can stand in the lists that ``tolist`` gives, in the order in which ``prim::tolist`` numbers them."""
 
 _CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
 
@@ -275,16 +281,38 @@ class ExpressionEmitter(Emission):
         base = self.emit_sugared(expr.value)
         if name == "format" and isinstance(base, SimpleValue) and isinstance(base.value.type, StringType):
             return NewStyleString(base.value)
+        if name == "tolist" and isinstance(base, SimpleValue) and isinstance(base.value.type, TensorType):
+            return ToList(base.value)
         return base.attribute(expr.range, self.graph, name)
 
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
         callee = self.emit_sugared(call.callee)
+        if isinstance(callee, ToList):
+            return SimpleValue(self._emit_tolist(call, callee.tensor, hint))
         if isinstance(callee, SpecialForm):
             return self.emit_special_form(callee, call, hint)
         range = call.callee.range
         args = self.emit_arguments(call.inputs)
         kwargs = self.emit_keywords(call.attributes)
         return callee.call(range, self.graph, args, kwargs, targets)
+
+    def _emit_tolist(self, call: Apply, tensor: Value, hint: Type | None) -> Value:
+        """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""
+        depth, element = 0, hint
+        while isinstance(element, ListType):
+            depth, element = depth + 1, element.element
+        if hint is None or element not in _TOLIST_ELEMENTS:
+            raise UnsupportedError(
+                "the type of what tolist gives must be declared",
+                call.range,
+                hint="assign it to an annotated variable, for example: values: List[float] = x.tolist()",
+            )
+        inputs = [
+            tensor,
+            self.graph.insert_constant(depth, range=call.range),
+            self.graph.insert_constant(_TOLIST_ELEMENTS.index(element), range=call.range),
+        ]
+        return self.insert_node("prim::tolist", call.range, inputs, [hint]).output
 
     def emit_arguments(self, inputs: Sequence[Expr]) -> list[CallArgument]:
         """Positional arguments."""

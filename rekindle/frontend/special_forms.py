@@ -211,6 +211,17 @@ class NewStyleString(SugaredValue):
         return SimpleValue(insert_builtin_call(range, graph, "aten::format", [template, *args], []))
 
 
+class ToList(SugaredValue):
+    """``x.tolist`` of a tensor; the emitter handles the call, because the type that is wanted counts."""
+
+    def __init__(self, tensor: Value) -> None:
+        self.tensor = tensor
+
+    @property
+    def description(self) -> str:
+        return "the method 'tolist'"
+
+
 def _operator(kind: str, method: str | None = None) -> SugaredValue:
     builtin = BuiltinFunction(kind)
     return builtin if method is None else MagicMethod(method, builtin)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.sugared import SugaredValue
@@ -39,6 +41,13 @@ TENSOR_PROPERTIES: dict[str, str] = {
     **dict.fromkeys(("is_leaf", "T", "H", "mT", "mH", "real", "imag", "retains_grad"), "aten"),
 }
 """Attributes of tensors that are not methods, and the namespace of the operator that reads each."""
+
+TENSOR_CASTS: dict[str, torch.dtype] = {
+    "byte": torch.uint8, "char": torch.int8, "short": torch.int16, "int": torch.int32, "long": torch.int64,
+    "half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64,
+    "cfloat": torch.complex64, "cdouble": torch.complex128, "bool": torch.bool,
+}
+"""Methods of tensors that cast to a dtype."""
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -93,6 +102,8 @@ class SimpleValue(SugaredValue):
             return SimpleValue(graph.insert(_COMPLEX_PROPERTIES[name], [value], range=range))
         if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
+        if isinstance(type, TensorType) and name in TENSOR_CASTS:
+            return TensorCast(value, TENSOR_CASTS[name])
         if isinstance(type, ClassType):
             return class_attribute(range, graph, value, type, name)
         if isinstance(type, InterfaceType) and name in type.methods:
@@ -211,6 +222,32 @@ class SimpleValue(SugaredValue):
             method = self.attribute(range, graph, "__getitem__")
             return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)
+
+
+class TensorCast(SugaredValue):
+    """``x.float``, ``x.long`` …: called, a tensor of another dtype."""
+
+    def __init__(self, tensor: Value, dtype: torch.dtype) -> None:
+        self.tensor = tensor
+        self.dtype = dtype
+
+    @property
+    def description(self) -> str:
+        return "a method that casts a tensor"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if args:
+            raise UnsupportedError("the cast of a tensor takes no positional arguments", range)
+        dtype = CallArgument(constant=self.dtype, range=range, name="dtype")
+        itself = CallArgument(self.tensor, range=range)
+        return SimpleValue(insert_builtin_call(range, graph, "aten::to", [], [dtype, *kwargs], itself))
 
 
 def _spell(range: SourceRange) -> str:
