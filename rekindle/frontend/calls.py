@@ -94,7 +94,10 @@ class CallEmitter(LoopEmitter):
         inputs = self._expect(call, 0, 1)
         wanted = None if hint is None else without_none(hint)
         if inputs and not call.attributes:
-            return SimpleValue(self.call_builtin("aten::dict", call.range, self.emit_expression(inputs[0])))
+            source = self.emit_sugared(inputs[0])
+            if isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
+                return SimpleValue(self.call_builtin("aten::dict", call.range, source.value))
+            return SimpleValue(self.dict_of(call.range, source, hint))
         if inputs:
             raise UnsupportedError("dict takes an iterable or keywords here, not both", call.range)
         values = [self.emit_expression(item.value) for item in call.attributes]

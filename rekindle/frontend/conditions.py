@@ -155,7 +155,8 @@ class ConditionEmitter(ExpressionEmitter):
         for part in union_members(value.type):
             (yes if _certainly(part, asked) else no).append(part)
         if not no:
-            return self._static(call.range, True)
+            names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
+            return self._static(call.range, True, Refinements({name: union(yes) for name in names}))
         maybe = [type for part in no for type in asked if _possibly(part, type)]
         if not yes and not maybe:
             return self._static(call.range, False)

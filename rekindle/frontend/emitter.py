@@ -31,13 +31,12 @@ from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.sugared import Resolver
 from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
 from rekindle.frontend.values import SimpleValue
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import ANY, NONE, STRING, TENSOR, ListType, Type, UnionBase, unify
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
-    Apply,
     Assert,
     Assign,
     AugAssign,
@@ -47,7 +46,6 @@ from rekindle.syntax.views import (
     Expr,
     ExprStmt,
     For,
-    Ident,
     If,
     NoneLiteral,
     Param,
@@ -59,6 +57,7 @@ from rekindle.syntax.views import (
     Var,
     While,
     With,
+    option_tree,
 )
 
 
@@ -161,6 +160,21 @@ def literal_value(expr: Expr) -> object:
     raise UnsupportedError("a default argument must be a literal here", expr.range)
 
 
+class _AssertionFailure(Expr):
+    """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
+
+    __slots__ = ()
+    KIND = "assertion_failure"
+
+    @classmethod
+    def create(cls, range: SourceRange, message: Expr | None) -> _AssertionFailure:
+        return cls._build(range, option_tree(range, message))
+
+    @property
+    def message(self) -> Expr | None:
+        return self._maybe(0, Expr)
+
+
 class FunctionEmitter(AssignmentEmitter):
     """Emits the statements of one function."""
 
@@ -257,6 +271,9 @@ class FunctionEmitter(AssignmentEmitter):
 
     def _emit_raise(self, tree: Tree) -> None:
         statement = Raise(tree)
+        if statement.value.tree.kind == _AssertionFailure.KIND:
+            self._emit_assertion_failure(_AssertionFailure(statement.value.tree), statement.range)
+            return
         found = self.emit_sugared(statement.value)
         if isinstance(found, ExceptionClass):
             found = found.call(statement.value.range, self.graph, [], [], 1)
@@ -265,18 +282,29 @@ class FunctionEmitter(AssignmentEmitter):
         message = found.message
         if message.type != STRING:
             message = self.insert("aten::str", statement.range, message)
-        self.graph.insert_node(
-            self.graph.create("prim::RaiseException", [message, found.class_name], outputs=0, range=statement.range)
-        )
+        self._insert_raise(message, found.class_name, statement.range)
+
+    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> None:
+        node = self.graph.create("prim::RaiseException", [message, class_name], outputs=0, range=range)
+        self.graph.insert_node(node)
         self.mark_exited()
 
     def _emit_assert(self, tree: Tree) -> None:
         statement = Assert(tree)
         condition = self.emit_condition(statement.test)
         range = statement.range
-        message = statement.message or StringLiteral.create(range, "")
-        error = Apply.create(range, Var.create(range, Ident.create(range, "AssertionError")), [message])
-        self._emit_branches(range, condition, [], [Raise.create(range, error)])
+        failure = Raise.create(range, _AssertionFailure.create(range, statement.message))
+        self._emit_branches(range, condition, [], [failure])
+
+    def _emit_assertion_failure(self, failure: _AssertionFailure, range: SourceRange) -> None:
+        """TorchScript marks an assertion by how its message begins; it names no class."""
+        message = self.graph.insert_constant("AssertionError: ", range=range)
+        if failure.message is not None:
+            said = self.emit_expression(failure.message)
+            if said.type != STRING:
+                said = self.call_builtin("aten::str", failure.message.range, said)
+            message = self.insert("aten::add", range, message, said)
+        self._insert_raise(message, self.graph.insert_constant(None, range=range), range)
 
     # ------------------------------------------------------------------------------------------ return
 
@@ -381,12 +409,6 @@ class FunctionEmitter(AssignmentEmitter):
         """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""
         if type is None:
             return
-        block: Block = node.blocks[1 - side]
-        with self.graph.inserting_at_end(block):
-            nothing = self.insert_node("prim::Uninitialized", range, [], [type]).output
-            self.graph.insert_node(
-                self.graph.create("prim::Store", [nothing], outputs=0, attributes={"name": name}, range=range)
-            )
         self.environment.frame.types[name] = type
 
     # -------------------------------------------------------------------------------------------- with

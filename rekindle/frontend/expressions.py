@@ -252,9 +252,6 @@ class ExpressionEmitter(Emission):
             return self.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
         if operator == "%" and isinstance(lhs.type, StringType):
             kind = "aten::percentFormat"
-            if isinstance(rhs.type, TupleType):
-                items = unpack_tuple(self.graph, rhs, expr.range)
-                return self.insert(kind, expr.range, lhs, *items)
         arguments = [self.argument(lhs, expr.lhs.range), self.argument(rhs, expr.rhs.range)]
         if operator == "in":
             arguments.reverse()

@@ -11,6 +11,7 @@ from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
+from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.types import (
     INT,
     STRING,
@@ -18,6 +19,7 @@ from rekindle.ir.types import (
     DictType,
     ListType,
     StringType,
+    TupleType,
     Type,
     unify,
     unshaped,
@@ -203,6 +205,37 @@ class LoopEmitter(SubscriptEmitter):
             return self.insert_node("prim::ListConstruct", range, items, [ListType(element)]).output
         wanted = None if hint is None else without_none(hint)
         result = self.insert_node("prim::ListConstruct", range, [], [wanted or ListType(TENSOR)]).output
+
+        def append(element: Value) -> None:
+            if wanted is None:
+                result.set_type(ListType(unshaped(element.type)))
+            self._append(range, result, element)
+
+        self._each(range, iterator, append)
+        return result
+
+    def dict_of(self, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
+        """``dict(source)``, of pairs"""
+        wanted = None if hint is None else without_none(hint)
+        result = self.insert_node("prim::DictConstruct", range, [], [wanted or DictType(STRING, TENSOR)]).output
+
+        def put(pair: Value) -> None:
+            if not isinstance(pair.type, TupleType) or len(pair.type.elements) != 2:
+                raise TypeMismatchError(f"dict takes pairs of key and value, got {pair.type.annotation}", range)
+            key, value = unpack_tuple(self.graph, pair, range)
+            if wanted is None:
+                result.set_type(DictType(key.type, unshaped(value.type)))
+            self.call_builtin("aten::_set_item", range, result, key, value)
+
+        self._each(range, source.iterator(range, self.graph), put)
+        return result
+
+    def _each(self, range: SourceRange, iterator: SugaredValue, body: Callable[[Value], None]) -> None:
+        """Run ``body`` on each element of ``iterator``."""
+        if iterator.must_unroll:
+            for item in iterator.as_tuple(range, self.graph):
+                body(item.as_value(range, self.graph))
+            return
         count = iterator.length(range, self.graph)
         always = self.graph.insert_constant(True, range=range)
         node = self.insert_node("prim::Loop", range, [count], [])
@@ -210,11 +243,7 @@ class LoopEmitter(SubscriptEmitter):
         condition.add_output(always)
         trip = block.add_input(type=INT)
         with self.in_loop(LoopKind.LOOP), self.inside(block):
-            element_value = iterator.item(range, self.graph, trip).as_value(range, self.graph)
-            if wanted is None:
-                result.set_type(ListType(unshaped(element_value.type)))
-            self._append(range, result, element_value)
-        return result
+            body(iterator.item(range, self.graph, trip).as_value(range, self.graph))
 
     def check_jump(self, word: str, range: SourceRange) -> None:
         """Refuse ``break`` and ``continue`` where they have no loop, or one that is unrolled."""

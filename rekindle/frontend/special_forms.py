@@ -143,7 +143,7 @@ class ExceptionClass(SugaredValue):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """``ValueError``, or a qualified name that the runtime can find the class by."""
+        """The qualified name, by which the runtime finds the class: ``builtins.ValueError``."""
 
     @property
     def description(self) -> str:
@@ -229,7 +229,7 @@ def _operator(kind: str, method: str | None = None) -> SugaredValue:
 
 def _exceptions() -> dict[str, SugaredValue]:
     return {
-        name: ExceptionClass(name)
+        name: ExceptionClass(f"builtins.{name}")
         for name, value in vars(builtins).items()
         if isinstance(value, type) and issubclass(value, BaseException)
     }

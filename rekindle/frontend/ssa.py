@@ -96,7 +96,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
     branches = [_Branch(block, _visit_block(block, scope), always_exits(block)) for block in node.blocks]
     # By name, as TorchScript does: a graph is to look the same each time.
     for name in sorted({name for branch in branches for name in branch.scope.types}):
-        type = _joined_type(name, branches, scope)
+        type = _joined_type(name, branches)
         if type is None:
             continue
         for branch in branches:
@@ -113,22 +113,29 @@ class _Branch:
     exits: bool
 
     def result(self, node: Node, name: str, type: Type) -> Node:
-        """The node that gives the variable at the end of the branch; nobody gets there if it exits."""
-        if self.exits:
+        """The node that gives the variable at the end of the branch; only one that exits may not know it."""
+        found = self.scope.find(name)
+        if found is None:
             return node.graph.create("prim::Uninitialized", types=[type])
-        return _load(node, name, self.scope.find(name) or type)
+        return _load(node, name, found)
 
 
-def _joined_type(name: str, branches: list[_Branch], outer: _Scope) -> Type | None:
-    """The type that a variable has behind an ``if``; None where it is not defined there."""
-    staying = [branch.scope.find(name) for branch in branches if not branch.exits]
-    if not staying:
-        # No one gets there, but a loop around must know that a variable of its own was assigned before the jump.
-        return outer.find(name)
-    first, last = staying[0], staying[-1]
-    if first is None or last is None:
+def _joined_type(name: str, branches: list[_Branch]) -> Type | None:
+    """The type that a variable has behind an ``if``; None where it is not defined there.
+
+    A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must know that
+    a variable of its own was assigned before the jump.
+    """
+    counting = [branch.scope.find(name) for branch in branches if not branch.exits]
+    first, *others = counting or [branch.scope.find(name) for branch in branches]
+    if first is None or None in others:
         return None
-    return unify(first, last, default_to_union=True)
+    for other in others:
+        joined = unify(first, other, default_to_union=True) if other is not None else None
+        if joined is None:
+            return None
+        first = joined
+    return first
 
 
 def _visit_loop(node: Node, scope: _Scope) -> None:

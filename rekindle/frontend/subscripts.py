@@ -13,7 +13,6 @@ from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, constant_int
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import (
     BOOL,
@@ -104,7 +103,8 @@ class SubscriptEmitter(ConditionEmitter):
             return SugaredTuple(base.as_tuple(base_range, self.graph)[self._constant_slice(slice)])
         value = base.as_value(base_range, self.graph)
         if isinstance(value.type, TupleType):
-            taken = unpack_tuple(self.graph, value, range)[self._constant_slice(slice)]
+            positions = _positions(len(value.type.elements))[self._constant_slice(slice)]
+            taken = [self._index_tuple(range, value, self.literal(position, range)) for position in positions]
             type = TupleType(tuple(item.type for item in taken))
             return SimpleValue(self.insert_node("prim::TupleConstruct", range, taken, [type]).output)
         return SimpleValue(self.insert("aten::slice", range, value, *self._bounds(slice)))
@@ -238,6 +238,8 @@ class SubscriptEmitter(ConditionEmitter):
         device = self.insert("prim::device", range, tensor)
         return self.insert("aten::tensor", range, value, dtype=dtype, device=device)
 
+
+_positions = range
 
 _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)"
 

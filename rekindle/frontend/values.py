@@ -43,9 +43,18 @@ TENSOR_PROPERTIES: dict[str, str] = {
 """Attributes of tensors that are not methods, and the namespace of the operator that reads each."""
 
 TENSOR_CASTS: dict[str, torch.dtype] = {
-    "byte": torch.uint8, "char": torch.int8, "short": torch.int16, "int": torch.int32, "long": torch.int64,
-    "half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64,
-    "cfloat": torch.complex64, "cdouble": torch.complex128, "bool": torch.bool,
+    "byte": torch.uint8,
+    "char": torch.int8,
+    "short": torch.int16,
+    "int": torch.int32,
+    "long": torch.int64,
+    "half": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float": torch.float32,
+    "double": torch.float64,
+    "cfloat": torch.complex64,
+    "cdouble": torch.complex128,
+    "bool": torch.bool,
 }
 """Methods of tensors that cast to a dtype."""
 
@@ -277,7 +286,7 @@ def is_method_operator(type: Type, name: str) -> bool:
 
 def is_prim_method(type: Type, name: str) -> bool:
     """Whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
-    return isinstance(type, TensorType) and name in ("type",) and bool(REGISTRY.overloads(f"prim::{name}"))
+    return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:

@@ -255,8 +255,8 @@ def plan_call(
         if self_value is not None and formal.name == "self":
             actual, self_value = self_value, None
         elif not formal.kwarg_only and used < len(args):
-            if conversions and _takes_rest_as_list(schema, index) and not _is_list_like(args[used], formal):
-                builders.append(_plan_rest(formal, args[used:], bindings))
+            if _takes_rest_as_list(schema, index) and not _is_list_like(args[used], formal):
+                builders.append(_plan_rest(formal, args[used:], bindings, conversions))
                 used = len(args)
                 continue
             actual = args[used]
@@ -310,11 +310,11 @@ def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
     return isinstance(type, TupleType) and _all_fit(type, wanted.element, True)
 
 
-def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Bindings) -> Builder:
+def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Bindings, conversions: bool) -> Builder:
     type = without_none(formal.type)
     assert isinstance(type, ListType)
     element = Argument(formal.name, type.element)
-    builders = [_plan_argument(element, item, bindings, True) for item in rest]
+    builders = [_plan_argument(element, item, bindings, conversions) for item in rest]
 
     def build(graph: Graph, range: SourceRange) -> Value:
         items = [make(graph, range) for make in builders]

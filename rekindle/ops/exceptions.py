@@ -12,6 +12,10 @@ EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 whoever compiles a ``raise`` of another class puts it in."""
 
 
+_ASSERTION: Final = "AssertionError: "
+"""How the message of a failed ``assert`` begins: the IR has no other mark of it."""
+
+
 class UnknownExceptionError(RuntimeError):
     """A program raised an exception whose class is known by name only, as programs from archives do. The message names
     the class."""
@@ -32,7 +36,9 @@ def exception_class(name: str) -> type[BaseException] | None:
 
 
 def make_exception(message: str, name: str | None) -> BaseException:
-    """The exception that a program raises; one without a class is a RuntimeError."""
+    """The exception that a program raises; one without a class is a RuntimeError, or what an assertion raises."""
+    if name is None and message.startswith(_ASSERTION):
+        message, name = message[len(_ASSERTION) :], "AssertionError"
     if name is None:
         return RuntimeError(message)
     found = exception_class(name)
