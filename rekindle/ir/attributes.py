@@ -53,13 +53,15 @@ AttributeValue: TypeAlias = (
     "int | float | complex | str | torch.Tensor | Graph | Type | ConstantObject"
     " | list[int] | list[float] | list[complex] | list[str] | list[torch.Tensor] | list[Graph] | list[Type]"
 )
-"""int, float, complex, string, Tensor, Graph, Type, an object, and lists of all but the last. A bool is kept as an int: the
-type of the constant says that it is one."""
+"""int, float, complex, string, Tensor, Graph, Type, an object, and lists of all but the last. A bool is kept as an
+int: the type of the constant says that it is one.
+"""
 
 
 def infer_type(value: object) -> Type | None:
-    """The type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors, empty dicts map
-    strings to Tensors."""
+    """The type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors, empty
+    dicts map strings to Tensors.
+    """
     for python, type in _SIMPLE:
         if isinstance(value, python):
             return type
@@ -103,7 +105,8 @@ def _common(values: list[object]) -> Type | None:
 
 
 def constant_attribute(value: object) -> tuple[AttributeValue | None, Type]:
-    """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no attribute.
+    """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
+    attribute.
 
     Raises:
         GraphError: there is no such constant.

@@ -1,7 +1,8 @@
 """The program: a graph of blocks of nodes that make and use values, in static single assignment form.
 
-A graph owns everything in it. Nodes are made by :meth:`Graph.create` and stand in a block, in order, once they are inserted; values
-and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and changes nothing.
+A graph owns everything in it. Nodes are made by :meth:`Graph.create` and stand in a block, in order, once they are
+inserted; values and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Node:
 
     __slots__ = (
         *("_blocks", "_inputs", "_next", "_operator", "_outputs", "_position", "_prev"),
-        *("attributes", "graph", "kind", "owning_block", "range", "callstack"),
+        *("attributes", "graph", "kind", "owning_block", "range", "callstack", "scope"),
     )
 
     def __init__(self, graph: Graph, kind: str, range: SourceRange = UNKNOWN_RANGE) -> None:
@@ -128,6 +129,8 @@ class Node:
         self.attributes: dict[str, AttributeValue] = {}
         self.owning_block: Block | None = None
         self.callstack: tuple[tuple[str, SourceRange], ...] = ()
+        self.scope = ""
+        """The module that a traced node belongs to: ``__module.encoder``."""
         self._inputs: list[Value] = []
         self._outputs: list[Value] = []
         self._blocks: list[Block] = []
@@ -208,7 +211,8 @@ class Node:
 
     @property
     def operator(self) -> Operator | None:
-        """The registered operator that this node calls, by its kind and the types of its inputs; None where there is none."""
+        """The registered operator that this node calls, by its kind and the types of its inputs; None where there is
+        none."""
         if self._operator is None and _resolve_operator is not None:
             self._operator = _resolve_operator(self)
         return self._operator
@@ -398,7 +402,9 @@ class Node:
         """
         for output in self._outputs:
             if output._uses:
-                raise GraphError(f"cannot destroy {self.kind}: %{output.name} is still used by {output.uses[0].user.kind}")
+                raise GraphError(
+                    f"cannot destroy {self.kind}: %{output.name} is still used by {output.uses[0].user.kind}"
+                )
         if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
             raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
         while self._blocks:
@@ -431,7 +437,7 @@ class Node:
         if self is other:
             return False
         mine, theirs = self._ancestors(), other._ancestors()
-        for a, b in zip(reversed(mine), reversed(theirs)):
+        for a, b in zip(reversed(mine), reversed(theirs), strict=False):
             if a.owning_block is not b.owning_block:
                 raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
             if a is not b:
@@ -471,8 +477,8 @@ def _position(node: Node) -> float:
 class Block:
     """A list of nodes that run one after the other, with inputs and outputs.
 
-    The list is circular: ``return_node`` stands before the first node and behind the last. ``param_node`` holds the inputs and
-    stands outside the list.
+    The list is circular: ``return_node`` stands before the first node and behind the last. ``param_node`` holds the
+    inputs and stands outside the list.
     """
 
     __slots__ = ("graph", "owning_node", "param_node", "return_node")
@@ -724,6 +730,7 @@ class Graph:
         """A copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
+        copy.scope = node.scope
         for value in node._inputs:
             copy.add_input(value_map(value))
         for output in node._outputs:
@@ -746,7 +753,8 @@ class Graph:
         return new
 
     def insert_graph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Insert a copy of all nodes of ``callee`` at the insertion point, with ``inputs`` for its inputs; returns its outputs here."""
+        """Insert a copy of all nodes of ``callee`` at the insertion point, with ``inputs`` for its inputs; returns
+        its outputs here."""
         if len(inputs) != len(callee.inputs):
             raise GraphError(f"the graph takes {len(callee.inputs)} inputs, got {len(inputs)}")
         local: dict[Value, Value] = dict(zip(callee.inputs, inputs, strict=True))
@@ -817,9 +825,8 @@ class Graph:
         return _print_graph(self)
 
 
-
-
-# Slots that other files of this folder fill when they are imported: the registry, the matching and the printer need the graph.
+# Slots that other files of this folder fill when they are imported: the registry, the matching and the printer need
+# the graph.
 _resolve_operator: Callable[[Node], Operator | None] | None = None
 _insert_call: Callable[[Graph, str, Sequence[object], Mapping[str, object], SourceRange], Value] | None = None
 _print_graph: Callable[[Graph], str] | None = None

@@ -1,7 +1,7 @@
 """The operators that are known: an open set, empty here, which :mod:`rekindle.ops` and users fill.
 
-An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up by name when a kind
-is first asked for.
+An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up
+by name when a kind is first asked for.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Effects(Enum):
 class Operator:
     """A registered operator.
 
-    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs), ``operation_for_node`` makes it.
-    ``has_side_effects`` holds for what must run though nobody uses its results: printing, raising. ``is_nondeterministic``
-    for what may answer differently each time.
+    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
+    ``operation_for_node`` makes it. ``has_side_effects`` holds for what must run though nobody uses its results:
+    printing, raising. ``is_nondeterministic`` for what may answer differently each time.
     """
 
     schema: FunctionSchema
@@ -110,7 +110,9 @@ class OperatorRegistry:
         return operator
 
     def add_provider(self, provider: Provider) -> None:
-        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is registered."""
+        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is
+        registered.
+        """
         self._providers.append(provider)
         self._resolved.clear()
 

@@ -7,7 +7,19 @@ from typing import Final
 import torch
 
 _DTYPE_NAMES: Final = (
-    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64", "complex128"),
+    *(
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "float32",
+        "float64",
+        "complex32",
+        "complex64",
+        "complex128",
+    ),
     *("bool", "qint8", "quint8", "qint32", "bfloat16", "quint4x2", "quint2x4"),
     *("bits1x8", "bits2x4", "bits4x2", "bits8", "bits16"),
     *("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16", "uint32", "uint64"),
@@ -21,7 +33,7 @@ DTYPES: Final[tuple[torch.dtype | None, ...]] = tuple(getattr(torch, name, None)
 DTYPE_NUMBERS: Final[dict[torch.dtype, int]] = {dtype: i for i, dtype in enumerate(DTYPES) if dtype is not None}
 
 LAYOUTS: Final[tuple[torch.layout, ...]] = (
-    *(torch.strided, torch.sparse_coo, torch.sparse_csr, torch._mkldnn),
+    *(torch.strided, torch.sparse_coo, torch.sparse_csr, torch._mkldnn),  # type: ignore[attr-defined]
     *(torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc, torch.jagged),
 )
 LAYOUT_NUMBERS: Final[dict[torch.layout, int]] = {layout: i for i, layout in enumerate(LAYOUTS)}

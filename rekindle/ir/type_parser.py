@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn
 
 import torch
@@ -209,35 +210,41 @@ class TypeReader:
             lexer.fail(f"Expected a type but found {token}.")
         lexer.next()
         name = token.text
-        if name == "Tensor":
-            return self._tensor(), None, None
+        if name == "Tensor" and self._aliases:
+            return TENSOR, None, None
         found = _PLAIN.get(name)
         if found is not None:
             return found, None, None
-        found = _SPELLED.get(name) if self._aliases else None
+        found = _SPELLED.get(name)
         if found is not None:
             return found, name, None
-        if name in _DTYPES:
-            return self.read_facts(_DTYPES[name], True), None, None
-        if name in _UNRANKED:
-            dtype = _UNRANKED[name]
-            return self.read_facts(dtype, False) if lexer.cur.kind == "(" else TensorType(dtype), None, None
+        tensor = self._tensor(name)
+        if tensor is not None:
+            return tensor, None, None
         if name in _WITH_PARTS and lexer.cur.kind in ("(", "[", "<"):
             return self._with_parts(token)
         if name == "Function":
             return FunctionType(FunctionRecord("")), None, None
         return self._named(token), None, None
 
-    def _tensor(self) -> Type:
+    def _tensor(self, name: str) -> Type | None:
+        """The tensor type that ``name`` begins; None where it begins none."""
         lexer = self.lexer
-        if self._aliases:
-            return TENSOR
+        dtype = _DTYPES.get(name)
+        if dtype is not None:
+            type = self.read_facts(dtype, True)
+        elif name == "Tensor" or name in _UNRANKED:
+            dtype = _UNRANKED.get(name)
+            has_facts = lexer.cur.kind == "(" and not self._aliases
+            type = self.read_facts(dtype, lexer.lookahead().kind == ")") if has_facts else TensorType(dtype)
+        else:
+            return None
         if lexer.cur.kind == "[" and lexer.lookahead().text == "Undefined":
             lexer.next()
             lexer.next()
             lexer.expect("]")
-            return TensorType(undefined=True)
-        return self.read_facts(None, False) if lexer.cur.kind == "(" else TENSOR
+            return replace(type, undefined=True)
+        return type
 
     def _with_parts(self, token: Token) -> tuple[Type, str | None, AliasInfo | None]:
         lexer, name = self.lexer, token.text

@@ -9,8 +9,8 @@ from typing import ClassVar, final
 class Type:
     """The type of a value.
 
-    ``str(type)`` is the IR's spelling (``int[]``, ``Tensor?``), ``type.annotation`` Python's (``List[int]``, ``Optional[Tensor]``).
-    Types compare by structure; classes, interfaces and enums, which have names, by identity.
+    ``str(type)`` is the IR's spelling (``int[]``, ``Tensor?``), ``type.annotation`` Python's (``List[int]``,
+    ``Optional[Tensor]``). Types compare by structure; classes, interfaces and enums, which have names, by identity.
     """
 
     __slots__ = ()
@@ -36,7 +36,9 @@ class Type:
         return self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
-        """Whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …) say so here."""
+        """Whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …) say
+        so here.
+        """
         return False
 
     @property

@@ -37,8 +37,8 @@ class Property:
 class ClassType(Type):
     """A script class, or the class of a module (``is_module``).
 
-    ``name`` is qualified (``__torch__.package.Net``). Attributes are typed slots; constants are known when the program is
-    compiled; methods are records of functions whose first parameter is the object.
+    ``name`` is qualified (``__torch__.package.Net``). Attributes are typed slots; constants are known when the program
+    is compiled; methods are records of functions whose first parameter is the object.
     """
 
     kind: ClassVar[str] = "ClassType"

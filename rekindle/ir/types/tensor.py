@@ -27,8 +27,29 @@ DTYPE_NAMES: dict[torch.dtype, str] = {
     torch.quint8: "QUInt8",
     torch.qint32: "QInt32",
     torch.bfloat16: "BFloat16",
+    torch.quint4x2: "QUInt4x2",
+    torch.quint2x4: "QUInt2x4",
+    torch.uint16: "UInt16",
+    torch.uint32: "UInt32",
+    torch.uint64: "UInt64",
+    **{
+        getattr(torch, name.lower()): name
+        for name in (
+            *("Bits1x8", "Bits2x4", "Bits4x2", "Bits8", "Bits16"),
+            *(
+                "Float8_e5m2",
+                "Float8_e4m3fn",
+                "Float8_e5m2fnuz",
+                "Float8_e4m3fnuz",
+                "Float8_e8m0fnu",
+                "Float4_e2m1fn_x2",
+            ),
+            *(f"{kind}{width}" for kind in ("UInt", "Int") for width in range(1, 8)),
+        )
+        if hasattr(torch, name.lower())
+    },
 }
-"""How the IR spells a dtype: ``Float(2, 3)``."""
+"""How the IR spells a dtype: ``Float(2, 3)``; ``FloatTensor`` where the number of dimensions is not known."""
 
 Sizes = tuple[int | None, ...]
 
@@ -98,28 +119,21 @@ class TensorType(Type):
         return self.accepts(TensorType.of(tensor)) or self == TENSOR
 
     def __str__(self) -> str:
-        if self.undefined:
-            return "Tensor (undefined)"
-        if self.sizes is None:
-            return self._unranked()
-        parts = ["*" if size is None else str(size) for size in self.sizes]
-        if self.strides is not None and all(s is not None for s in self.strides) and self.sizes:
-            parts.append(f"strides=[{', '.join(map(str, self.strides))}]")
-        if self.requires_grad is not None:
-            parts.append(f"requires_grad={int(self.requires_grad)}")
-        if self.device is not None:
-            parts.append(f"device={self.device}")
         name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]
-        return f"{name}({', '.join(parts)})"
-
-    def _unranked(self) -> str:
-        parts = []
+        facts: list[str] = []
+        if self.sizes is not None:
+            facts += ["*" if size is None else str(size) for size in self.sizes]
+            if self.sizes and self.strides is not None and None not in self.strides:
+                facts.append(f"strides=[{', '.join(map(str, self.strides))}]")
+        elif self.dtype is not None:
+            name += "Tensor"
         if self.requires_grad is not None:
-            parts.append(f"requires_grad={int(self.requires_grad)}")
+            facts.append(f"requires_grad={int(self.requires_grad)}")
         if self.device is not None:
-            parts.append(f"device={self.device}")
-        name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]
-        return f"{name}({', '.join(parts)})" if parts else name
+            facts.append(f"device={self.device}")
+        if facts or self.sizes is not None:
+            name += f"({', '.join(facts)})"
+        return f"{name}[Undefined]" if self.undefined else name
 
     @property
     def annotation(self) -> str:
