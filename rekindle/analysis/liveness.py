@@ -82,16 +82,18 @@ class Liveness:
         inner = node
         while inner.owning_block is not None:
             for value in self.last_use[inner.owning_block]:
-                if self._is_visible_after(value, inner) and self.is_live_after(value, node):
+                if self._is_defined(value, inner, node) and self.is_live_after(value, node):
                     found.add(value)
             if inner.owning_block.owning_node is None:
                 break
             inner = inner.owning_block.owning_node
         return sorted(found, key=lambda value: value.unique)
 
-    def _is_visible_after(self, value: Value, node: Node) -> bool:
-        """Whether ``value``, which is used in the block of ``node``, is defined by the time that ``node`` has run."""
-        return value.node.kind == "prim::Param" or self._order[value.node] <= self._order[node]
+    def _is_defined(self, value: Value, inner: Node, node: Node) -> bool:
+        """Whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has run."""
+        if value.node.kind == "prim::Param" or value.node is node:
+            return True
+        return self._order[value.node] < self._order[inner]
 
 
 def liveness(graph: Graph) -> Liveness:

@@ -288,8 +288,9 @@ class _Lowering:
         inside = self.live.last_use[body]
         dying = {value for value in self.live.dies_at.get(node, set()) if value not in inside}
         first = [(node.inputs[index + 2], register) for index, register in carried.items()]
+        kept = {limit, condition, *(value for value, _ in first)}
+        self.drop([value for value in node.inputs if value in dying - kept], node)
         self.move(first, node, dying - {limit, condition})
-        self.drop([value for value in dying if value not in (limit, condition, *(value for value, _ in first))], node)
         exits: list[Instruction] = []
         if not is_true(condition):
             exits.append(self.emit(Opcode.JUMP_IF_FALSE, node, [condition], dying=dying))
