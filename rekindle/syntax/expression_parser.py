@@ -137,8 +137,10 @@ class ExpressionParser:
         """One expression, up to the first operator that binds no more tightly than ``power``."""
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
-        if prefix is None or (power > NOT and token.kind == "not"):
+        if prefix is None:
             raise self._no_expression(token)
+        if power > NOT and token.kind == "not":
+            raise ParseError("'not' needs parentheses here.", token.range)
         left = prefix(token)
         while (binding := BINDING.get(self.lexer.cur.kind, 0)) > power:
             infix = self._infixes.get(self.lexer.cur.kind)
@@ -330,14 +332,20 @@ class ExpressionParser:
                     lexer.fail("A positional argument stands behind a keyword argument.")
                 inputs.append(self.expression())
                 if lexer.cur.kind in _COMPREHENSION:
-                    if len(inputs) > 1:
-                        lexer.fail("A generator beside other arguments needs parentheses of its own.")
-                    inputs = [self._comprehension(opening, inputs[0], GeneratorExpr, ")")]
-                    return Apply.create(self.since(callee.range.start), callee, inputs)
+                    return self._call_of_generator(opening, callee, inputs, attributes)
             if not lexer.next_if(","):
                 break
         self._close(")")
         return Apply.create(self.since(callee.range.start), callee, inputs, attributes)
+
+    def _call_of_generator(self, opening: Token, callee: Expr, inputs: list[Expr], attributes: list[Attribute]) -> Expr:
+        """``f(a for a in b)``: the parentheses of the call are those of the generator."""
+        generators = self._generators()
+        if len(inputs) > 1 or attributes or self.lexer.cur.kind == ",":
+            raise ParseError("A generator beside other arguments needs parentheses of its own.", inputs[-1].range)
+        self._close(")")
+        generator = GeneratorExpr.create(self.since(opening.start), inputs[0], generators)
+        return Apply.create(self.since(callee.range.start), callee, [generator])
 
     def _keyword_argument(self) -> Attribute:
         name = self.lexer.next()

@@ -162,11 +162,13 @@ class Parser(ExpressionParser):
         if compound is not None:
             into.append(compound())
             return
-        if token.kind in _REFUSED_STATEMENTS:
-            raise refuse(_REFUSED_STATEMENTS[token.kind], token.range)
         if token.kind == "@":
             self._decorators()
-            raise refuse(_REFUSED_STATEMENTS.get(self.lexer.cur.kind, "nested_def"), self.lexer.cur.range)
+            token = self.lexer.cur
+            if token.kind not in ("def", "class", "async"):
+                self.lexer.fail(f"Expected a definition behind the decorator but found {token}.")
+        if token.kind in _REFUSED_STATEMENTS:
+            raise refuse(_REFUSED_STATEMENTS[token.kind], token.range)
         if token.kind == "async":
             raise refuse(_ASYNC.get(self.lexer.lookahead().kind, "async_def"), token.range)
         self._simple_statements(into)
@@ -401,7 +403,7 @@ class Parser(ExpressionParser):
         """``name [':' type] ['=' default]`` with commas between; those behind a lone ``*`` are keyword-only."""
         lexer = self.lexer
         params: list[Param] = []
-        kwarg_only = False
+        kwarg_only = slash = False
         while lexer.cur.kind != ")":
             token = lexer.cur
             if token.kind == "**":
@@ -415,8 +417,9 @@ class Parser(ExpressionParser):
                 kwarg_only = True
             elif token.kind == "/":
                 # What stands before it can be given by name too here.
-                if not params or kwarg_only:
-                    raise ParseError("'/' stands behind a parameter.", token.range)
+                if not params or kwarg_only or slash:
+                    raise ParseError("'/' stands once, behind a parameter.", token.range)
+                slash = True
                 lexer.next()
             else:
                 params.append(self._param(params, kwarg_only))

@@ -39,7 +39,7 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "type_alias": ("type statements are not supported.", "Assign the type to a name outside of the function."),
     "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
     "nonlocal": ("'nonlocal' is not supported.", "Return the new value."),
-    "import": ("Imports within functions are not supported.", "Import at the top of the file."),
+    "import": ("Imports within definitions are not supported.", "Import at the top of the file."),
     "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
     "for_else": ("'else' behind a for loop is not supported.", "Set a flag before 'break' and test it after the loop."),
     "while_else": (

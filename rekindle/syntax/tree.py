@@ -71,6 +71,7 @@ class Tree:
 
 
 _WIDTH = 100
+_MAX_INDENT = 30
 
 
 def format_tree(tree: Tree) -> str:
@@ -86,6 +87,8 @@ def _flat(child: Child, budget: int) -> str | None:
         return child if len(child) <= budget else None
     parts = [child.kind]
     used = len(child.kind) + 2
+    if used > budget:
+        return None
     for sub in child.children:
         part = _flat(sub, budget - used - 1)
         if part is None:
@@ -99,7 +102,6 @@ def _flat(child: Child, budget: int) -> str | None:
 
 def _format(tree: Tree, indent: int, lines: list[str]) -> None:
     """Append the lines of ``tree``; a work list instead of recursion keeps deep trees printable."""
-    pad = "  "
     work: list[Child | tuple[str]] = [tree]
     depth = indent
     while work:
@@ -108,11 +110,13 @@ def _format(tree: Tree, indent: int, lines: list[str]) -> None:
             lines[-1] += item[0]
             depth -= 1
             continue
-        flat = _flat(item, _WIDTH - len(pad) * depth) if depth < _WIDTH // len(pad) - 10 else None
+        # Indentation stops growing where it has taken most of the width.
+        pad = "  " * min(depth, _MAX_INDENT)
+        flat = _flat(item, _WIDTH - len(pad))
         if flat is not None or isinstance(item, str):
-            lines.append(pad * depth + (flat if flat is not None else str(item)))
+            lines.append(pad + (flat if flat is not None else str(item)))
             continue
-        lines.append(pad * depth + "(" + item.kind)
+        lines.append(pad + "(" + item.kind)
         depth += 1
         work.append((")",))
         work.extend(reversed(item.children))

@@ -102,7 +102,7 @@ def _distribute(params: list[Param], types: list[Expr], comment: Token) -> list[
     if first == 0 or (first == 1 and params[0].name.name in ("self", "cls")):
         return params[:first] + [_annotated(p, t) for p, t in zip(params[first:], types, strict=True)]
     raise ParseError(
-        f"The type comment has {len(types)} types for {len(params)} parameters.",
+        f"The number of types in this comment, {len(types)}, is not that of the parameters, {len(params)}.",
         comment.range,
         hint="Write one type for each parameter, or (...) where they have comments of their own.",
     )
