@@ -25,7 +25,7 @@ from enum import Enum, auto
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import BOOL, Type
+from rekindle.ir.types import BOOL, Type, unify
 
 
 def transform_exits(graph: Graph) -> None:
@@ -247,12 +247,14 @@ def _add_if_outputs(node: Node, then: Sequence[Value], otherwise: Sequence[Value
     for then_value, else_value in zip(list(then), list(otherwise), strict=True):
         node.blocks[0].add_output(then_value)
         node.blocks[1].add_output(else_value)
-        outputs.append(node.add_output(_wider(then_value.type, else_value.type)))
+        outputs.append(node.add_output(_joined(then_value.type, else_value.type)))
     return outputs
 
 
-def _wider(a: Type, b: Type) -> Type:
-    return b if a.is_subtype_of(b) else a
+def _joined(a: Type, b: Type) -> Type:
+    joined = unify(a, b, default_to_union=True)
+    assert joined is not None
+    return joined
 
 
 def _set_outputs(block: Block, values: Sequence[Value]) -> None:

@@ -11,6 +11,7 @@ The emitter writes variables with ``prim::Store[name="x"](%v)`` and reads them w
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
@@ -18,9 +19,8 @@ from rekindle.frontend.exits import transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
-_JUMPS = frozenset(
-    {"prim::ReturnStmt", "prim::BreakStmt", "prim::ContinueStmt", "prim::LoopContinuation", "prim::RaiseException"}
-)
+_LEAVING = frozenset({"prim::ReturnStmt", "prim::RaiseException"})
+_JUMPS = _LEAVING | {"prim::BreakStmt", "prim::ContinueStmt"}
 
 
 def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
@@ -42,10 +42,14 @@ def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
 
 @dataclass(slots=True)
 class _Scope:
-    """The types of the variables assigned in a block, within those of the blocks around it."""
+    """The types of the variables assigned in a block, within those of the blocks around it.
+
+    ``own`` are those that its own statements and branches assign, the loops in it left aside.
+    """
 
     parent: _Scope | None = None
     types: dict[str, Type] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> Type | None:
         scope: _Scope | None = self
@@ -78,14 +82,16 @@ def add_control_flow_loads_and_stores(graph: Graph) -> None:
 
 def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
     scope = _Scope(parent)
-    for node in block.nodes:
+    for node in list(block.nodes):
         match node.kind:
             case "prim::If":
                 _visit_if(node, scope)
             case "prim::Loop":
                 _visit_loop(node, scope)
             case "prim::Store":
-                scope.types[node.get_string("name")] = node.input.type
+                name = node.get_string("name")
+                scope.types[name] = node.input.type
+                scope.own.add(name)
             case _:
                 for inner in node.blocks:
                     _visit_block(inner, scope)
@@ -93,29 +99,41 @@ def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
 
 
 def _visit_if(node: Node, scope: _Scope) -> None:
-    branches = [_Branch(block, _visit_block(block, scope), always_exits(block)) for block in node.blocks]
+    branches = [_Branch(block, _visit_block(block, scope)) for block in node.blocks]
+    one_leaves = branches[0].leaves != branches[1].leaves
     # By name, as TorchScript does: a graph is to look the same each time.
     for name in sorted({name for branch in branches for name in branch.scope.types}):
         type = _joined_type(name, branches)
         if type is None:
             continue
+        is_own = any(name in branch.scope.own for branch in branches)
         for branch in branches:
-            branch.block.add_output(branch.block.append(branch.result(node, name, type)).output)
+            result = branch.result(node, name, type, forget=one_leaves and is_own and branch.leaves)
+            branch.block.add_output(branch.block.append(result).output)
         _add_stored_output(node, name, type)
+        scope.types[name] = type
+        if is_own:
+            scope.own.add(name)
 
 
-@dataclass(slots=True)
 class _Branch:
-    """A branch of an ``if``: what it assigns, and whether it leaves on every path."""
+    """A branch of an ``if``: what it assigns, and how it ends."""
 
-    block: Block
-    scope: _Scope
-    exits: bool
+    __slots__ = ("block", "exits", "leaves", "scope")
 
-    def result(self, node: Node, name: str, type: Type) -> Node:
-        """The node that gives the variable at the end of the branch; only one that exits may not know it."""
+    def __init__(self, block: Block, scope: _Scope) -> None:
+        self.block = block
+        self.scope = scope
+        self.exits = always_exits(block, _JUMPS)
+        self.leaves = always_exits(block, _LEAVING)
+
+    def result(self, node: Node, name: str, type: Type, *, forget: bool) -> Node:
+        """The node that gives the variable at the end of the branch, which no one may get to.
+
+        Under ``forget`` the value does not count, though the branch may know one.
+        """
         found = self.scope.find(name)
-        if found is None:
+        if found is None or forget or (self.exits and not found.is_subtype_of(type)):
             return node.graph.create("prim::Uninitialized", types=[type])
         return _load(node, name, found)
 
@@ -123,19 +141,18 @@ class _Branch:
 def _joined_type(name: str, branches: list[_Branch]) -> Type | None:
     """The type that a variable has behind an ``if``; None where it is not defined there.
 
-    A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must know that
-    a variable of its own was assigned before the jump.
+    A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
+    know that a variable of its own was assigned before the jump.
     """
-    counting = [branch.scope.find(name) for branch in branches if not branch.exits]
-    first, *others = counting or [branch.scope.find(name) for branch in branches]
-    if first is None or None in others:
-        return None
-    for other in others:
-        joined = unify(first, other, default_to_union=True) if other is not None else None
-        if joined is None:
+    counting = [branch for branch in branches if not branch.exits]
+    counting = counting or [branch for branch in branches if not branch.leaves] or branches
+    found = [branch.scope.find(name) for branch in counting]
+    joined = found[0]
+    for other in found[1:]:
+        if joined is None or other is None:
             return None
-        first = joined
-    return first
+        joined = unify(joined, other, default_to_union=True)
+    return joined
 
 
 def _visit_loop(node: Node, scope: _Scope) -> None:
@@ -147,19 +164,22 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
         if type is None:
             # The loop may not run at all, so that the variable is not there behind it.
             continue
+        # The body may run any number of times: what it starts from is of the first type or of the body's.
+        joined = unify(type, assigned.types[name]) or type
         node.add_input(_load(node, name, type).insert_before(node).output)
-        carried = body.add_input(name if is_meaningful_name(name) else "", type)
+        carried = body.add_input(name if is_meaningful_name(name) else "", joined)
         body.prepend(_store(node, name, carried))
         body.add_output(body.append(_load(node, name, assigned.types[name])).output)
-        _add_stored_output(node, name, type)
+        _add_stored_output(node, name, joined)
+        scope.types[name] = joined
 
 
-def always_exits(block: Block) -> bool:
-    """Whether control never reaches the end of ``block``: it returns, jumps or raises on every path."""
+def always_exits(block: Block, jumps: Collection[str]) -> bool:
+    """Whether control never reaches the end of ``block``: on every path stands a node of one of the kinds ``jumps``."""
     for node in block.nodes:
-        if node.kind in _JUMPS:
+        if node.kind in jumps:
             return True
-        if node.kind == "prim::If" and all(always_exits(inner) for inner in node.blocks):
+        if node.kind == "prim::If" and all(always_exits(inner, jumps) for inner in node.blocks):
             return True
     return False
 

@@ -36,13 +36,15 @@ _LEFT_ALONE = frozenset(
 
 @dataclass(slots=True)
 class ConstantPropagation:
-    """See the module. Dead code is eliminated too."""
+    """See the module. Where anything changed, dead code is eliminated too."""
 
     name: ClassVar[str] = "constant_propagation"
 
     def run(self, graph: Graph) -> bool:
         changed = _propagate(graph.block)
-        return DeadCodeElimination().run(graph) or changed
+        if changed:
+            DeadCodeElimination().run(graph)
+        return changed
 
 
 def _propagate(block: Block) -> bool:
