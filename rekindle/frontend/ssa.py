@@ -245,7 +245,8 @@ def _continue_block(block: Block, loop: Node | None) -> None:
 def _replace_jump(jump: Node, loop: Node) -> None:
     graph = jump.graph
     if jump.kind == "prim::BreakStmt":
-        condition = graph.create_constant(False, range=jump.range).insert_before(jump).output
+        # At the top: were it here, the exit transform would see something to guard.
+        condition = graph.block.prepend(graph.create_constant(False, range=jump.range)).output
     else:
         condition = _clone_before(loop.blocks[1], jump)
     continuation = graph.create("prim::LoopContinuation", [condition], outputs=0, range=jump.range)
