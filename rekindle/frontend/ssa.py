@@ -100,7 +100,7 @@ def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
 
 def _visit_if(node: Node, scope: _Scope) -> None:
     branches = [_Branch(block, _visit_block(block, scope)) for block in node.blocks]
-    one_leaves = branches[0].leaves != branches[1].leaves
+    leaving = [branch for branch in branches if branch.leaves]
     # By name, as TorchScript does: a graph is to look the same each time.
     for name in sorted({name for branch in branches for name in branch.scope.types}):
         type = _joined_type(name, branches)
@@ -108,11 +108,11 @@ def _visit_if(node: Node, scope: _Scope) -> None:
             continue
         is_own = any(name in branch.scope.own for branch in branches)
         for branch in branches:
-            result = branch.result(node, name, type, forget=one_leaves and is_own and branch.leaves)
+            result = branch.result(node, name, type, forget=is_own and leaving == [branch])
             branch.block.add_output(branch.block.append(result).output)
         _add_stored_output(node, name, type)
         scope.types[name] = type
-        if is_own:
+        if is_own and len(leaving) < 2:
             scope.own.add(name)
 
 
