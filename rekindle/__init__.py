@@ -1,3 +1,67 @@
-"""A compiler for PyTorch programs, written in Python: the public names, and nothing else."""
+"""A compiler for PyTorch programs, written in Python: the public names, and nothing else.
+
+Names are loaded when they are first used, so that ``import rekindle`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from typing import Final as Final
+
+    from rekindle.errors import RekindleError as RekindleError
+    from rekindle.ir.graph import Graph as Graph
+    from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
+    from rekindle.program.function import Function as Function, Method as Method
+    from rekindle.program.module import ScriptModule as ScriptModule
+    from rekindle.scripting.markers import (
+        Attribute as Attribute,
+        annotate as annotate,
+        export as export,
+        ignore as ignore,
+        is_scripting as is_scripting,
+        is_tracing as is_tracing,
+        isinstance_ as isinstance_,
+        unused as unused,
+    )
+    from rekindle.scripting.script import script as script
+
+_HOMES: Final[dict[str, str]] = {
+    "Attribute": "rekindle.scripting.markers",
+    "CompilationUnit": "rekindle.program.compilation_unit",
+    "Function": "rekindle.program.function",
+    "Graph": "rekindle.ir.graph",
+    "Method": "rekindle.program.function",
+    "RekindleError": "rekindle.errors",
+    "ScriptModule": "rekindle.program.module",
+    "annotate": "rekindle.scripting.markers",
+    "export": "rekindle.scripting.markers",
+    "ignore": "rekindle.scripting.markers",
+    "is_scripting": "rekindle.scripting.markers",
+    "is_tracing": "rekindle.scripting.markers",
+    "isinstance_": "rekindle.scripting.markers",
+    "script": "rekindle.scripting.script",
+    "unused": "rekindle.scripting.markers",
+}
+"""Where each public name lives."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "isinstance":
+        name = "isinstance_"  # Python's own name cannot be imported without hiding it
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
+    # Scripting fills slots of the floors below it: source text, for example, sees the names of the Python around it.
+    importlib.import_module("rekindle.scripting")
+    found = getattr(importlib.import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, "isinstance"})

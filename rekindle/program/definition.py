@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import declare_schema, emit_function
+from rekindle.frontend.emitter import emit_function
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
@@ -40,5 +41,3 @@ def define_function(
     )
     record.define(graph, schema)
 
-
-__all__ = ["declare_schema", "define_function"]

@@ -1,16 +1,60 @@
-"""A compiled function as a user holds it."""
+"""Compiled functions and methods as a user holds them."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
+from rekindle.program.calling import call, inlined
+from rekindle.runtime.arguments import bind
+from rekindle.runtime.executor import execute
 
 
-class Function:
+class _Compiled:
+    """What functions and methods have in common: a record and what it tells."""
+
+    _record: FunctionRecord
+
+    @property
+    def name(self) -> str:
+        return self._record.basename
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with what qualifies it: ``__torch__.package.module.function``."""
+        return self._record.name
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """What it takes and returns."""
+        return self._record.schema
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, in which calls of other functions are calls."""
+        return self._record.graph
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """A copy of the graph in which every call has given way to what it calls."""
+        return inlined(self._record)
+
+    def __copy__(self) -> Any:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the compiled function '{self.name}' cannot be pickled; pickle the Python function it was made from")
+
+
+class Function(_Compiled):
     """A compiled function. Calling it runs its graph.
 
     ``__wrapped__`` is the Python function that it was made from, where there is one.
@@ -24,44 +68,93 @@ class Function:
         if python is not None:
             self.__wrapped__ = python
             self.__module__ = python.__module__
+            self.__name__ = python.__name__
             self.__qualname__ = python.__qualname__
-            self.__doc__ = python.__doc__
 
     @property
-    def name(self) -> str:
-        return self._record.basename
-
-    @property
-    def qualified_name(self) -> str:
-        """The name with what it is qualified with: ``__torch__.package.module.function``."""
-        return self._record.name
-
-    @property
-    def schema(self) -> FunctionSchema:
-        return self._record.schema
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the function, in which calls of other functions are still calls."""
-        return self._record.graph
-
-    @property
-    def inlined_graph(self) -> Graph:
-        """A copy of the graph with every call replaced by what it calls."""
-        raise NotImplementedError
+    def __signature__(self) -> inspect.Signature:
+        wrapped = getattr(self, "__wrapped__", None)
+        return signature_of(self.schema) if wrapped is None else inspect.signature(wrapped)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"the compiled function '{self.name}' cannot be pickled; pickle the Python function instead")
-
-    def __copy__(self) -> Function:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Function:
-        # A function never changes.
-        return self
+        return call(self._record, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled function {self.qualified_name}>"
+
+
+class Method(_Compiled):
+    """A compiled method of an object. Calling it runs its graph with the object as its first argument."""
+
+    __slots__ = ("_record", "owner")
+
+    def __init__(self, owner: Any, record: FunctionRecord) -> None:
+        self.owner = owner
+        self._record = record
+
+    @property
+    def __name__(self) -> str:
+        return self._record.basename
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self._record.docstring
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return signature_of(self.schema, skip=1)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self._record, (self.owner, *args), kwargs)
+
+    def __repr__(self) -> str:
+        return f"<compiled method {self.qualified_name}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Method) and other.owner is self.owner and other._record is self._record
+
+    def __hash__(self) -> int:
+        return hash((id(self.owner), id(self._record)))
+
+
+class OverloadedMethod:
+    """A method that was compiled once for each of its declared overloads. Calling it runs the first that the arguments fit."""
+
+    __slots__ = ("_records", "owner")
+
+    def __init__(self, owner: Any, records: Sequence[FunctionRecord]) -> None:
+        self.owner = owner
+        self._records = tuple(records)
+
+    @property
+    def overloads(self) -> list[Method]:
+        return [Method(self.owner, record) for record in self._records]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        reasons: list[str] = []
+        for record in self._records:
+            try:
+                bound = bind(record.schema, (self.owner, *args), kwargs)
+            except ArgumentError as error:
+                reasons.append(str(error))
+            else:
+                return execute(record, bound)
+        raise ArgumentError("the arguments fit none of the overloads:\n" + "\n".join(reasons))
+
+    def __repr__(self) -> str:
+        return f"<compiled overloads {', '.join(record.name for record in self._records)}>"
+
+
+def signature_of(schema: FunctionSchema, skip: int = 0) -> inspect.Signature:
+    """A schema as Python's signature, with the types spelled out, without the first ``skip`` parameters."""
+    parameters = [
+        inspect.Parameter(
+            argument.name,
+            inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=argument.default if argument.has_default else inspect.Parameter.empty,
+            annotation=argument.type.annotation,
+        )
+        for argument in schema.arguments[skip:]
+    ]
+    result = schema.returns[0].type.annotation if schema.returns else "None"
+    return inspect.Signature(parameters, return_annotation=result)

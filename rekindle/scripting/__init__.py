@@ -1,3 +1,7 @@
-"""Python objects -> programs: recursive scripting."""
+"""Python objects -> programs: recursive scripting.
 
-from rekindle.scripting.script import script as script
+Importing it fills the slots that the floors below leave open for what knows Python objects.
+"""
+
+import rekindle.scripting.frames
+import rekindle.scripting.modules  # noqa: F401

@@ -2,20 +2,97 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
-from typing import Any
+import types
+from typing import Any, TypeVar, overload
+
+import torch
 
 import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
-from rekindle.errors import NotScriptableError
-from rekindle.program.function import Function
-from rekindle.scripting.functions import record_of
+from rekindle.errors import NotScriptableError, compiling
+from rekindle.program.function import Function, Method
+from rekindle.program.module import ScriptModule
+from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
+from rekindle.scripting.functions import boolean_dispatch_of, records_of
+from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.modules import script_module
+
+M = TypeVar("M", bound=torch.nn.Module)
 
 
+@overload
+def script(obj: ScriptModule) -> ScriptModule: ...
+@overload
+def script(obj: torch.nn.Module) -> ScriptModule: ...
+@overload
+def script(obj: type) -> type: ...
+@overload
+def script(obj: Any) -> Any: ...
 def script(obj: Any) -> Any:
-    if isinstance(obj, Function):
+    """Compile a Python function or a module; also as a decorator of a function.
+
+    A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function that it calls. A
+    module becomes a :class:`~rekindle.program.module.ScriptModule` that shares its parameters and buffers; its ``forward`` and its methods
+    marked with ``export`` are compiled, and what they call. What is compiled already is returned as it is, and so are NamedTuple and
+    enum classes, which are types of programs without more.
+
+    Raises:
+        NotScriptableError: it is nothing that can be compiled.
+        CompileError: it cannot be compiled, for the reason that the message gives.
+    """
+    if isinstance(obj, (Function, ScriptModule, Method)):
         return obj
-    if inspect.isfunction(obj):
-        record = record_of(obj)
+    prepare = getattr(obj, "__prepare_scriptable__", None)
+    if callable(prepare) and not inspect.isclass(obj):
+        obj = prepare()
+    if isinstance(obj, torch.nn.Module):
+        with compiling(type(obj).__name__):
+            return script_module(obj)
+    if inspect.isclass(obj):
+        return _script_class(obj)
+    if isinstance(obj, types.FunctionType):
+        return _script_function(obj)
+    raise NotScriptableError(
+        f"a Python object of class '{spell_annotation(type(obj))}' cannot be compiled", hint=_hint(obj)
+    )
+
+
+def _script_function(function: types.FunctionType) -> Any:
+    if is_left_to_python(function):
+        raise NotScriptableError(
+            f"the function '{function.__name__}' is marked to be left to Python", hint="remove @ignore or @unused to compile it"
+        )
+    if boolean_dispatch_of(function) is not None:
+        raise NotScriptableError(
+            f"the function '{function.__name__}' is one of two, chosen by an argument", hint="compile a function that calls it"
+        )
+    records = records_of(function)
+    for record in records:
         record.ensure_defined()
-        return Function(record, obj)
-    raise NotScriptableError("x")
+    return Function(records[0], function)
+
+
+def _script_class(cls: type) -> type:
+    if issubclass(cls, enum.Enum):
+        enum_type(cls)
+        return cls
+    if is_named_tuple(cls):
+        named_tuple_type(cls)
+        return cls
+    if issubclass(cls, torch.nn.Module):
+        raise NotScriptableError(
+            f"'{cls.__name__}' is a module class; modules are compiled, not their classes",
+            hint=f"make one first: script({cls.__name__}(…))",
+        )
+    raise NotScriptableError(
+        f"the class '{cls.__name__}' cannot be compiled: classes other than modules, NamedTuples and enums are not supported yet"
+    )
+
+
+def _hint(obj: object) -> str:
+    if inspect.ismethod(obj):
+        return "compile the object that the method belongs to, or a function"
+    if callable(obj):
+        return "compile a function, written with def, or a module"
+    return "compile a function or a module"

@@ -1,0 +1,42 @@
+"""Calls of compiled functions from Python, and the checks of values that Python hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import Type
+from rekindle.passes.inlining import inline
+from rekindle.runtime.arguments import bind, describe
+from rekindle.runtime.conversion import NoMatch, converter_for
+from rekindle.runtime.executor import execute
+
+
+def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of ``record`` for these arguments.
+
+    Raises:
+        ArgumentError: they do not fit its schema.
+    """
+    return execute(record, bind(record.schema, args, kwargs))
+
+
+def inlined(record: FunctionRecord) -> Graph:
+    """A copy of the function's graph in which every call has given way to what it calls."""
+    graph = record.graph.copy()
+    inline(graph)
+    return graph
+
+
+def fit_value(value: Any, type: Type, where: str) -> Any:
+    """``value`` as programs keep it in a slot of this type: itself where it fits.
+
+    Raises:
+        TypeError: it does not fit; the message begins with ``where``.
+    """
+    try:
+        return converter_for(type)(value)
+    except NoMatch as why:
+        raise TypeError(f"{where} takes {type.annotation}, but got {describe(value)}{why}") from None

@@ -1,0 +1,148 @@
+"""Functions compiled together from a program text, and functions made from graphs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from rekindle.errors import CompileError, Source, SourceRange
+from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
+from rekindle.frontend.values import FunctionValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import Type
+from rekindle.program.definition import define_function
+from rekindle.program.function import Function
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+resolver_of_frame: Callable[[FrameType], Resolver] | None = None
+"""A slot: the names that a Python frame sees. :mod:`rekindle.scripting` fills it."""
+
+
+def caller_resolver(frames_up: int) -> Resolver:
+    """The names that the caller ``frames_up`` above the function that asks sees."""
+    frame = inspect.currentframe()
+    for _ in range(frames_up + 1):
+        frame = None if frame is None else frame.f_back
+    if frame is None or resolver_of_frame is None:
+        return EmptyResolver()
+    return resolver_of_frame(frame)
+
+
+def parse_definitions(source: str | Source, filename: str | None = None) -> list[Def]:
+    """The functions that a program text defines.
+
+    Raises:
+        ParseError: it is no program.
+        CompileError: there is anything else in it.
+    """
+    text = source if isinstance(source, Source) else Source(source, filename)
+    found: list[Def] = []
+    for statement in parse_module(text):
+        if statement.tree.kind != Def.KIND:
+            raise CompileError("only functions can be defined here", statement.range)
+        found.append(Def(statement.tree))
+    return found
+
+
+class CompilationUnit:
+    """Functions that know each other by name.
+
+    ``CompilationUnit(source)`` compiles a program text: its functions become attributes. Names that the text does not define are those
+    that the caller sees.
+    """
+
+    def __init__(self, source: str | None = None) -> None:
+        self._functions: dict[str, FunctionRecord] = {}
+        if source is not None:
+            self._define(source, caller_resolver(1))
+
+    def define(self, source: str) -> None:
+        """Compile the functions in ``source`` and add them; they may call each other and those defined before.
+
+        Raises:
+            CompileError: they cannot be compiled, or a name is taken; then none of them is added.
+        """
+        self._define(source, caller_resolver(1))
+
+    def _define(self, source: str, outer: Resolver) -> None:
+        resolver = ChainResolver(_UnitResolver(self), outer)
+        records: list[FunctionRecord] = []
+        try:
+            for definition in parse_definitions(source):
+                name = definition.name.name
+                if name in self._functions:
+                    raise CompileError(f"the function '{name}' is defined already", definition.name.range)
+                self._functions[name] = _record(name, definition, resolver)
+                records.append(self._functions[name])
+            for record in records:
+                record.ensure_defined()
+        except CompileError:
+            for record in records:
+                del self._functions[record.name]
+            raise
+
+    def create_function(self, name: str, graph: Graph) -> Function:
+        """Add a function made from a graph, which it takes over.
+
+        Raises:
+            CompileError: the name is taken.
+        """
+        if name in self._functions:
+            raise CompileError(f"the function '{name}' is defined already")
+        record = FunctionRecord(name)
+        record.define(graph, schema_of_graph(name.rpartition(".")[2], graph))
+        self._functions[name] = record
+        return Function(record)
+
+    def find_function(self, name: str) -> Function | None:
+        record = self._functions.get(name)
+        return None if record is None else Function(record)
+
+    def get_functions(self) -> list[Function]:
+        return [Function(record) for record in self._functions.values()]
+
+    def __iter__(self) -> Iterator[Function]:
+        return iter(self.get_functions())
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name == "_functions" else self._functions.get(name)
+        if found is None:
+            raise AttributeError(f"there is no function '{name}' in this compilation unit")
+        return Function(found)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+
+def _record(name: str, definition: Def, resolver: Resolver) -> FunctionRecord:
+    def define(record: FunctionRecord) -> None:
+        define_function(record, definition, resolver)
+
+    return FunctionRecord(name, definer=define)
+
+
+class _UnitResolver:
+    """The functions of a compilation unit by name."""
+
+    def __init__(self, unit: CompilationUnit) -> None:
+        self.unit = unit
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        record = self.unit._functions.get(name)
+        return None if record is None else FunctionValue(record)
+
+    def resolve_type(self, name: str, range: SourceRange) -> Type | None:
+        return None
+
+
+def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
+    """The schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …"""
+    arguments = tuple(
+        Argument(value.base_name or f"arg{index}", value.type) for index, value in enumerate(graph.inputs)
+    )
+    return FunctionSchema(name, "", arguments, tuple(Argument("", value.type) for value in graph.outputs))

@@ -1,0 +1,321 @@
+"""Compiled modules: ``nn.Module`` on the outside, a typed object of compiled methods within."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import torch
+
+from rekindle.errors import CompileError, SourceRange
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.graph import Value
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType
+from rekindle.program.calling import fit_value
+from rekindle.program.compilation_unit import caller_resolver, parse_definitions
+from rekindle.program.definition import define_function
+from rekindle.program.function import Method
+
+_SHARED = frozenset({"_rekindle_type", "_rekindle_binding", "_rekindle_python_class"})
+"""What copies of a module have in common."""
+
+PythonAttribute = Callable[["ScriptModule", type, str], Any]
+
+python_attribute: PythonAttribute | None = None
+"""A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing of the kind.
+:mod:`rekindle.scripting` fills it."""
+
+_OF_FORWARD = frozenset({"graph", "inlined_graph", "schema"})
+"""Names that a module answers for its ``forward``, unless it has attributes of these names."""
+
+
+class ObjectBinding:
+    """``self`` of a method of which no more than the class is known."""
+
+    def __init__(self, type: ClassType) -> None:
+        self._type = type
+
+    @property
+    def type(self) -> ClassType:
+        return self._type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return SimpleValue(value)
+
+
+class ScriptModule(torch.nn.Module):
+    """A compiled module.
+
+    It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``, ``state_dict()``,
+    ``to()``, ``train()``, hooks and optimizers work on it, and what replaces a parameter is what compiled code reads next. Its other
+    attributes have types, which assignments are held to.
+
+    Modules are compiled by :func:`rekindle.script`.
+    """
+
+    _rekindle_type: ClassType
+    _rekindle_binding: SelfBinding
+    _rekindle_python_class: type | None
+
+    @classmethod
+    def _of_type(
+        cls, type: ClassType, *, binding: SelfBinding | None = None, python_class: type | None = None
+    ) -> ScriptModule:
+        """A module of this type whose attributes are still to be set."""
+        self = cls.__new__(cls)
+        torch.nn.Module.__init__(self)
+        own = self.__dict__
+        own["_rekindle_type"] = type
+        own["_rekindle_binding"] = binding or ObjectBinding(type)
+        own["_rekindle_python_class"] = python_class
+        return self
+
+    # --------------------------------------------------------------------------------------------------------------- program
+
+    @property
+    def script_type(self) -> ClassType:
+        """The type that the module has in programs."""
+        return self._rekindle_type
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class that the module was made from."""
+        python_class = self._rekindle_python_class
+        return self._rekindle_type.basename if python_class is None else python_class.__name__
+
+    @property
+    def forward(self) -> Any:  # type: ignore[override]
+        """The compiled ``forward``."""
+        record = self._rekindle_type.methods.get("forward")
+        if record is None:
+            raise AttributeError(f"the module '{self.original_name}' has no compiled method 'forward'")
+        return Method(self, record)
+
+    def define(self, source: str) -> None:
+        """Compile the methods in ``source``, a program text whose functions take ``self`` first, and add them.
+
+        They are added to the type, so that all modules of the same type have them.
+
+        Raises:
+            CompileError: they cannot be compiled, or the module has such a method or attribute.
+        """
+        type = self._rekindle_type
+        resolver = caller_resolver(1)
+        added: list[FunctionRecord] = []
+        try:
+            for definition in parse_definitions(source):
+                name = definition.name.name
+                self._check_new_method(name, definition.name.range)
+
+                def define(record: FunctionRecord, definition: Any = definition) -> None:
+                    define_function(record, definition, resolver, self_binding=self._rekindle_binding)
+
+                type.methods[name] = FunctionRecord(f"{type.name}.{name}", definer=define)
+                added.append(type.methods[name])
+            for record in added:
+                record.ensure_defined()
+        except CompileError:
+            for record in added:
+                del type.methods[record.basename]
+            raise
+
+    def _check_new_method(self, name: str, range: SourceRange) -> None:
+        type = self._rekindle_type
+        for what, table in (("method", type.methods), ("attribute", type.attributes), ("constant", type.constants)):
+            if name in table:
+                raise CompileError(f"the module '{self.original_name}' has a {what} '{name}' already", range)
+
+    # ------------------------------------------------------------------------------------------------------------ attributes
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not in the module's own dict: parameters, buffers, sub-modules; methods, properties, constants."""
+        own = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules"):
+            held = own.get(table)
+            if held is not None and name in held:
+                return held[name]
+        type = own.get("_rekindle_type")
+        if isinstance(type, ClassType):
+            record = type.methods.get(name)
+            if record is not None:
+                return Method(self, record)
+            accessors = type.properties.get(name)
+            if accessors is not None:
+                return Method(self, accessors.getter)()
+            if name in type.constants:
+                return type.constants[name]
+            found = self._python_attribute(name)
+            if found is not None:
+                return found
+            if name in _OF_FORWARD and "forward" in type.methods:
+                return getattr(Method(self, type.methods["forward"]), name)
+            raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
+        raise AttributeError(f"'{name}': the module is not initialised")
+
+    def _python_attribute(self, name: str) -> Any:
+        """What the module's Python class leaves to Python, bound to this module."""
+        python_class = self._rekindle_python_class
+        if python_class is None or python_attribute is None:
+            return None
+        return python_attribute(self, python_class, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        type = self.__dict__.get("_rekindle_type")
+        attribute = type.attributes.get(name) if isinstance(type, ClassType) else None
+        if attribute is not None:
+            self._set_slot(attribute, value)
+            return
+        if isinstance(type, ClassType):
+            if name in type.constants:
+                raise AttributeError(
+                    f"'{name}' is a constant of the compiled module '{self.original_name}': it was compiled into the program"
+                )
+            accessors = type.properties.get(name)
+            if accessors is not None and accessors.setter is not None:
+                Method(self, accessors.setter)(value)
+                return
+        super().__setattr__(name, value)
+
+    def _set_slot(self, slot: ClassAttribute, value: Any) -> None:
+        name = slot.name
+        where = f"attribute '{name}' of '{self.original_name}'"
+        if isinstance(slot.type, (ClassType, InterfaceType)) and slot.type.is_module:
+            _check_module(value, slot.type, where)
+            self._modules[name] = value
+        elif name in self._parameters or slot.kind == "parameter":
+            _check_tensor(value, slot, where)
+            super().__setattr__(name, value)
+        elif name in self._buffers or slot.kind == "buffer":
+            _check_tensor(value, slot, where)
+            self._buffers[name] = value
+        else:
+            self.__dict__[name] = fit_value(value, slot.type, where)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._rekindle_type.attributes:
+            raise AttributeError(f"attribute '{name}' of '{self.original_name}' belongs to its type and cannot be deleted")
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        type = self._rekindle_type
+        names = {*super().__dir__(), *type.attributes, *type.methods, *type.properties, *type.constants}
+        return sorted(names)
+
+    # -------------------------------------------------------------------------------------------------------------- nn.Module
+
+    def _get_name(self) -> str:
+        return "ScriptModule"
+
+    def extra_repr(self) -> str:
+        return f"original_name={self.original_name}"
+
+    def __copy__(self) -> ScriptModule:
+        new = type(self).__new__(type(self))
+        for key, value in self.__dict__.items():
+            # The tables are the module's own; what is in them is shared.
+            new.__dict__[key] = copy.copy(value) if isinstance(value, dict) and key not in _SHARED else value
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
+        new = type(self).__new__(type(self))
+        memo[id(self)] = new
+        for key, value in self.__dict__.items():
+            new.__dict__[key] = value if key in _SHARED else copy.deepcopy(value, memo)
+        return new
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"the compiled module '{self.original_name}' cannot be pickled; keep its state_dict(), or the module it was made from"
+        )
+
+
+class ScriptContainer(ScriptModule):
+    """A compiled module that has a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` and what derives
+    from them, or a module with such methods of its own."""
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the items in order: of sub-modules, or of parameters."""
+        if self._modules:
+            return list(self._modules)
+        return [name for name, slot in self._rekindle_type.attributes.items() if slot.kind == "parameter"]
+
+    def _own(self, name: str) -> Method | None:
+        record = self._rekindle_type.methods.get(name)
+        return None if record is None else Method(self, record)
+
+    def __len__(self) -> int:
+        own = self._own("__len__")
+        return len(self._names) if own is None else int(own())
+
+    def __bool__(self) -> bool:
+        own = self._own("__bool__")
+        return len(self) > 0 if own is None else bool(own())
+
+    def __iter__(self) -> Iterator[Any]:
+        own = self._own("__iter__")
+        if own is not None:
+            return iter(own())
+        if self._is_dict:
+            return iter(self._names)
+        return iter([getattr(self, name) for name in self._names])
+
+    def __contains__(self, item: Any) -> bool:
+        own = self._own("__contains__")
+        if own is not None:
+            return bool(own(item))
+        return item in self._names if self._is_dict else any(item is found for found in self)
+
+    def __getitem__(self, index: Any) -> Any:
+        own = self._own("__getitem__")
+        if own is not None:
+            return own(index)
+        names = self._names
+        if self._is_dict:
+            if index not in names:
+                raise KeyError(index)
+            return getattr(self, index)
+        if isinstance(index, slice):
+            return [getattr(self, name) for name in names[index]]
+        if not -len(names) <= index < len(names):
+            raise IndexError(f"index {index} is out of range for {len(names)} items")
+        return getattr(self, names[index])
+
+    @property
+    def _is_dict(self) -> bool:
+        python_class = self._rekindle_python_class
+        return python_class is not None and issubclass(python_class, (torch.nn.ModuleDict, torch.nn.ParameterDict))
+
+    def keys(self) -> list[str]:
+        return self._names
+
+    def values(self) -> list[Any]:
+        return [getattr(self, name) for name in self._names]
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self._names]
+
+
+def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> None:
+    if not isinstance(value, ScriptModule):
+        raise TypeError(f"{where} is a compiled module, got a {_class_name(value)}; compile it with rekindle.script first")
+    if not value._rekindle_type.is_subtype_of(type):
+        raise TypeError(f"{where} is a {type.name}, got a {value._rekindle_type.name}: code was compiled for the first")
+
+
+def _check_tensor(value: Any, slot: ClassAttribute, where: str) -> None:
+    if value is None:
+        if isinstance(slot.type, TensorType):
+            raise TypeError(f"{where} is a Tensor, got None: code was compiled for a Tensor")
+    elif not isinstance(value, torch.Tensor):
+        raise TypeError(f"{where} is a {slot.kind} and takes a Tensor, got a {_class_name(value)}")
+    elif isinstance(slot.type, NoneType):
+        raise TypeError(f"{where} was None when the module was compiled, and code was compiled for that")
+
+
+def _class_name(value: object) -> str:
+    return type(value).__qualname__

@@ -1,0 +1,17 @@
+"""The names that program text sees: those of the Python frame that compiles it."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+from rekindle.frontend.sugared import Resolver
+from rekindle.program import compilation_unit
+from rekindle.scripting.resolver import PythonResolver
+
+
+def resolver_of_frame(frame: FrameType) -> Resolver:
+    """The local and global names of a frame, as they are now."""
+    return PythonResolver(dict(frame.f_locals), frame.f_globals)
+
+
+compilation_unit.resolver_of_frame = resolver_of_frame

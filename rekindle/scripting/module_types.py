@@ -1,0 +1,350 @@
+"""What the compiler knows of a module: its attributes and their types, its constants, its parts. Equal modules share it, and with it
+their compiled code."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+import torch._jit_internal as _marks
+from torch.nn.parameter import is_lazy
+
+from rekindle.errors import CompileError, NotScriptableError
+from rekindle.ir.types import NONE, ClassType, InterfaceType, Type
+from rekindle.ir.types.named import AttributeKind
+from rekindle.program.function import Function
+from rekindle.program.module import ScriptModule
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
+from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.inference import NotInferable, infer
+from rekindle.scripting.markers import Attribute
+from rekindle.scripting.python_values import is_constant
+from rekindle.scripting.resolver import PythonResolver
+
+
+class Container(Enum):
+    """What kind of container a module is, if any: a loop over one is unrolled."""
+
+    NONE = auto()
+    LIST = auto()
+    DICT = auto()
+    PARAMETER_LIST = auto()
+    PARAMETER_DICT = auto()
+
+
+_CONTAINERS: Final = (
+    (torch.nn.ModuleDict, Container.DICT),
+    ((torch.nn.ModuleList, torch.nn.Sequential), Container.LIST),
+    (torch.nn.ParameterList, Container.PARAMETER_LIST),
+    (torch.nn.ParameterDict, Container.PARAMETER_DICT),
+)
+
+_INTERNAL: Final = frozenset(vars(torch.nn.Module())) - {"training"}
+"""The names in the dict of a module that belong to ``nn.Module`` itself."""
+
+
+@dataclass(slots=True)
+class ModuleFacts:
+    """Everything about a module that compiled code may depend on, gathered from one instance."""
+
+    python_class: type
+    container: Container = Container.NONE
+    attributes: dict[str, tuple[Type, AttributeKind]] = field(default_factory=dict)
+    constants: dict[str, object] = field(default_factory=dict)
+    functions: dict[str, FunctionType | Function] = field(default_factory=dict)
+    builtins: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, FunctionType] = field(default_factory=dict)
+    """Methods that were put on the instance, not on its class."""
+    submodules: dict[str, ConcreteModuleType | InterfaceType] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Attributes that no program can use, and why; reported when one does."""
+    items: tuple[str, ...] = ()
+    """The names of a container's items, in order."""
+    hooks: tuple[Any, ...] = ()
+    pre_hooks: tuple[Any, ...] = ()
+
+    def key(self) -> object:
+        """Equal for modules that can share a type."""
+        return (
+            self.python_class,
+            self.container,
+            tuple((name, *entry) for name, entry in self.attributes.items()),
+            tuple((name, _constant_key(value)) for name, value in self.constants.items()),
+            tuple((name, id(function)) for name, function in self.functions.items()),
+            tuple(self.builtins.items()),
+            tuple((name, id(function)) for name, function in self.methods.items()),
+            tuple((name, id(part)) for name, part in self.submodules.items()),
+            tuple(self.failed.items()),
+            self.items,
+            tuple(map(id, self.hooks)),
+            tuple(map(id, self.pre_hooks)),
+        )
+
+
+def _constant_key(value: object) -> object:
+    if isinstance(value, (tuple, list)):
+        return (type(value), tuple(map(_constant_key, value)))
+    return (type(value), repr(value) if isinstance(value, (float, complex)) else value)
+
+
+class ConcreteModuleType:
+    """The type of modules with equal facts: the facts, and the class that stands for it in programs."""
+
+    def __init__(self, facts: ModuleFacts) -> None:
+        self.facts = facts
+        self.type = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True)
+        for name, (type, kind) in facts.attributes.items():
+            self.type.add_attribute(name, type, kind)
+        for name, part in facts.submodules.items():
+            self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
+        self.type.constants.update(facts.constants)
+        self.is_compiled = False
+        """Whether the entry points have been compiled."""
+
+    @property
+    def python_class(self) -> type:
+        return self.facts.python_class
+
+    @property
+    def name(self) -> str:
+        """The name of the Python class."""
+        return self.facts.python_class.__name__
+
+
+_types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()
+"""The types that some compiled module has, by the key of their facts."""
+
+
+def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
+    """The type of ``module``, shared with all modules that are equal as far as the compiler can tell."""
+    facts = gather_facts(module)
+    key = facts.key()
+    found = _types.get(key)
+    if found is None:
+        found = _types[key] = ConcreteModuleType(facts)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------------- gathering
+
+
+def gather_facts(module: torch.nn.Module) -> ModuleFacts:
+    """What the compiler can depend on in ``module``.
+
+    Raises:
+        NotScriptableError: the module was not initialised.
+    """
+    return _Gatherer(module).gather()
+
+
+class _Gatherer:
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self.cls = type(module)
+        self.facts = ModuleFacts(self.cls)
+        self.annotations = class_annotations(self.cls)
+        self.ignored = frozenset(getattr(module, "__jit_ignored_attributes__", ()))
+        self._types: dict[int, Type | None] = {}
+
+    def gather(self) -> ModuleFacts:
+        check_initialised(self.module)
+        facts, module = self.facts, self.module
+        facts.container = next((kind for cls, kind in _CONTAINERS if isinstance(module, cls)), Container.NONE)
+        for name, parameter in self._kept(module._parameters):
+            facts.attributes[name] = (self._slot_type(name, parameter), "parameter")
+        for name, buffer in self._kept(module._buffers):
+            facts.attributes[name] = (self._slot_type(name, buffer), "buffer")
+        for name, part in self._kept(module._modules):
+            self._submodule(name, part)
+        self._constants()
+        for name, value in self._kept(vars(module)):
+            if name not in _INTERNAL and not name.startswith("__") and not self._is_known(name):
+                self._plain(name, value)
+        facts.items = _items(module, facts.container)
+        facts.hooks = tuple(module._forward_hooks.values())
+        facts.pre_hooks = tuple(module._forward_pre_hooks.values())
+        return facts
+
+    def _kept(self, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        return ((name, value) for name, value in table.items() if name not in self.ignored)
+
+    def _is_known(self, name: str) -> bool:
+        facts = self.facts
+        return name in facts.attributes or name in facts.submodules or name in facts.constants
+
+    def _slot_type(self, name: str, value: torch.Tensor | None) -> Type:
+        """The type of a parameter or a buffer, which may be declared as Optional."""
+        declared = self._declared(name)
+        if declared is not None and not isinstance(declared, NotInferable):
+            return declared
+        found = infer(value)
+        assert isinstance(found, Type)
+        return found
+
+    def _submodule(self, name: str, part: torch.nn.Module | None) -> None:
+        if part is None:
+            self.facts.attributes[name] = (NONE, "attribute")
+            return
+        declared = self._declared(name)
+        if isinstance(declared, InterfaceType):
+            self.facts.submodules[name] = declared
+        else:
+            self.facts.submodules[name] = type_of_part(part)
+
+    def _constants(self) -> None:
+        names = dict.fromkeys(getattr(self.module, "__constants__", ()))
+        names |= {name: None for name, (annotation, _) in self.annotations.items() if is_final(annotation)}
+        for name in names:
+            if self._is_known(name) or name in self.ignored or not hasattr(self.module, name):
+                continue  # a parameter, a part, or a name that __init__ did not set
+            value = getattr(self.module, name)
+            if is_constant(value):
+                self.facts.constants[name] = _frozen(value)
+            elif name in getattr(self.module, "__constants__", ()) and not _is_callable(value):
+                self.facts.failed[name] = (
+                    f"it is declared a constant, and a value of class '{spell_annotation(type(value))}' cannot be one; "
+                    "constants are numbers, strings, None, dtypes, devices, enum members, and lists and tuples of these"
+                )
+
+    def _plain(self, name: str, value: Any) -> None:
+        """An attribute in the module's dict."""
+        if self._callable(name, value):
+            return
+        declared: Type | NotInferable | None = self._declared(name)
+        if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
+            declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
+        found = infer(_value_of(value)) if declared is None else declared
+        if isinstance(found, Type):
+            self.facts.attributes[name] = (found, "attribute")
+        else:
+            self.facts.failed[name] = found.reason + _advice(declared, value)
+
+    def _callable(self, name: str, value: Any) -> bool:
+        """Whether ``value`` is something to call, which is no attribute but known to the compiler."""
+        if isinstance(value, torch._ops.OpOverloadPacket):
+            self.facts.builtins[name] = value._qualified_op_name
+        elif isinstance(value, Function) or inspect.isfunction(value):
+            self.facts.functions[name] = value
+        elif inspect.ismethod(value) and value.__self__ is self.module and inspect.isfunction(value.__func__):
+            self.facts.methods[name] = value.__func__
+        elif callable(value) and (kind := builtin_kind(value)) is not None:
+            self.facts.builtins[name] = kind
+        else:
+            return False
+        return True
+
+    # ------------------------------------------------------------------------------------------------------------- annotations
+
+    def _declared(self, name: str) -> Type | NotInferable | None:
+        """The type that the class declares for an attribute; None where it declares none."""
+        entry = self.annotations.get(name)
+        if entry is None:
+            return None
+        annotation, owner = entry
+        if annotation is Final or annotation == "Final":
+            return None
+        return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
+
+    def _convert(self, find: Callable[[], Type | None], annotation: object) -> Type | NotInferable | None:
+        try:
+            found = find()
+        except CompileError as error:
+            return NotInferable(f"its annotation {spell_annotation(annotation)} cannot be used: {error.message}")
+        if found is None and inspect.isclass(annotation) and issubclass(annotation, torch.nn.Module):
+            return None
+        if found is None:
+            return NotInferable(f"its annotation {spell_annotation(annotation)} is not a type that a program can use")
+        return found
+
+    def _resolver(self, cls: type) -> PythonResolver:
+        return PythonResolver(vars(inspect.getmodule(cls) or torch))
+
+
+def type_of_part(part: torch.nn.Module) -> ConcreteModuleType:
+    """The type of a sub-module, which may be compiled already."""
+    if isinstance(part, ScriptModule):
+        binding: Any = part._rekindle_binding
+        found = getattr(binding, "concrete", None)
+        return found if isinstance(found, ConcreteModuleType) else foreign_type(part)
+    return module_type_of(part)
+
+
+def foreign_type(module: ScriptModule) -> ConcreteModuleType:
+    """What is known of a compiled module that was not made from a Python module: its type alone."""
+    facts = ModuleFacts(type(module))
+    found = ConcreteModuleType.__new__(ConcreteModuleType)
+    found.facts, found.type, found.is_compiled = facts, module._rekindle_type, True
+    return found
+
+
+def check_initialised(module: torch.nn.Module) -> None:
+    name = type(module).__name__
+    if "_parameters" not in vars(module):
+        raise NotScriptableError(
+            f"the module '{name}' has not been initialised", hint="call super().__init__() at the start of its __init__"
+        )
+    for what, table in (("parameter", module._parameters), ("buffer", module._buffers)):
+        for key, value in table.items():
+            if value is not None and is_lazy(value):
+                raise NotScriptableError(
+                    f"the {what} '{key}' of the module '{name}' has no shape yet", hint="run the module once before compiling it"
+                )
+
+
+def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:
+    if container in (Container.LIST, Container.DICT):
+        return tuple(module._modules)
+    if container is Container.PARAMETER_LIST:
+        assert isinstance(module, torch.nn.ParameterList)
+        return tuple(str(index) for index in range(len(module)))
+    if container is Container.PARAMETER_DICT:
+        assert isinstance(module, torch.nn.ParameterDict)
+        return tuple(module.keys())
+    return ()
+
+
+def _frozen(value: Any) -> object:
+    """A constant as it is kept: a list becomes a tuple, since nothing may change it."""
+    return tuple(map(_frozen, value)) if type(value) in (list, tuple, torch.Size) else value
+
+
+def _value_of(value: Any) -> Any:
+    return value.value if isinstance(value, (Attribute, torch.jit.Attribute)) else value
+
+
+def _is_callable(value: object) -> bool:
+    return callable(value) and not isinstance(value, (type, enum.Enum))
+
+
+def _advice(declared: object, value: object) -> str:
+    if declared is not None:
+        return ""
+    if isinstance(value, (list, dict)):
+        example = "List[int]" if isinstance(value, list) else "Dict[str, int]"
+        return f"; declare its type in the class, for example: {example}"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------------------------------- overloads
+
+
+def overloads_of_method(cls: type, name: str) -> list[FunctionType]:
+    """The declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines it."""
+    for owner in cls.__mro__:
+        function = vars(owner).get(name)
+        if function is None:
+            continue
+        if not inspect.isfunction(function):
+            return []
+        by_class: dict[str, list[Any]] = _marks._overloaded_methods.get(qualified_name(function), {})
+        found = by_class.get(owner.__name__, [])
+        return [declaration for declaration in found if declaration.__qualname__ == function.__qualname__]
+    return []

@@ -1,0 +1,502 @@
+"""Modules within a program: ``self.layer(x)``, ``for layer in self.layers``, ``self.weight``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import NotScriptableError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import (
+    BuiltinFunction,
+    FunctionValue,
+    MethodValue,
+    SimpleValue,
+    SugaredTuple,
+    constant_int,
+    insert_get_attribute,
+)
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type
+from rekindle.program.function import Function
+from rekindle.scripting.compilation import compile_with
+from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
+from rekindle.scripting.python_calls import PythonFunctionValue
+from rekindle.scripting.python_values import ClassValue, constant_value, function_value, sugared_value
+from rekindle.scripting.resolver import PythonResolver
+
+_NO_ATTRIBUTE: Final = object()
+_EMPTY: Final = PythonResolver()
+
+
+class ModuleBinding:
+    """``self`` of a method of a module."""
+
+    def __init__(self, concrete: ConcreteModuleType) -> None:
+        self.concrete = concrete
+
+    @property
+    def type(self) -> ClassType:
+        return self.concrete.type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return ModuleValue(value, self.concrete)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- methods
+
+
+def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRecord, ...]:
+    """The records of method ``name``: one, or one for each overload; none where there is no such method to compile."""
+    known = concrete.type.methods.get(name)
+    if known is not None:
+        return (known,)
+    function = concrete.facts.methods.get(name) or _class_function(concrete.python_class, name)
+    if function is None or is_left_to_python(function):
+        return ()
+    declarations = overloads_of_method(concrete.python_class, name)
+    if declarations:
+        return tuple(
+            _record(concrete, f"{name}__{index}", function, declaration) for index, declaration in enumerate(declarations)
+        )
+    return (_record(concrete, name, function, None),)
+
+
+def _class_function(cls: type, name: str) -> FunctionType | None:
+    found = inspect.getattr_static(cls, name, None)
+    if not isinstance(found, FunctionType) or found is torch.nn.Module.forward:
+        return None
+    # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
+    return None if modifier_of(found) is Modifier.COPIED else found
+
+
+def _record(
+    concrete: ConcreteModuleType, name: str, function: FunctionType, declaration: FunctionType | None
+) -> FunctionRecord:
+    methods = concrete.type.methods
+    found = methods.get(name)
+    if found is None:
+
+        def define(record: FunctionRecord) -> None:
+            compile_method(concrete, record, function, declaration)
+
+        found = methods[name] = FunctionRecord(f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__)
+    return found
+
+
+def compile_method(
+    concrete: ConcreteModuleType,
+    record: FunctionRecord,
+    function: FunctionType,
+    declaration: FunctionType | None = None,
+) -> None:
+    """Compile a function of the module's class as a method."""
+    binding = ModuleBinding(concrete)
+    forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
+    compile_with(record, function, declaration, self_binding=binding, forms=forms)
+
+
+def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
+    """The property ``name`` of the module's class, its getter and setter still to be compiled; None where there is none."""
+    known = concrete.type.properties.get(name)
+    if known is not None:
+        return known
+    found = inspect.getattr_static(concrete.python_class, name, None)
+    if not isinstance(found, property) or found.fget is None:
+        return None
+    unused = getattr(concrete.python_class, "__jit_unused_properties__", ())
+    if name in unused or is_left_to_python(found):
+        return None
+    getter = _record(concrete, f"{name}__get", found.fget, None)
+    setter = None if found.fset is None else _record(concrete, f"{name}__set", found.fset, None)
+    made = concrete.type.properties[name] = Property(name, getter, setter)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------------------ values
+
+
+class ModuleValue(SugaredValue):
+    """A module: a value of the graph, and all that is known of it."""
+
+    def __init__(self, value: Value, concrete: ConcreteModuleType) -> None:
+        self.value = value
+        self.concrete = concrete
+        self.facts = concrete.facts
+
+    @property
+    def description(self) -> str:
+        return f"the module '{self.concrete.name}'"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    # -------------------------------------------------------------------------------------------------------------- attributes
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        found = self.find_attribute(range, graph, name)
+        if found is not None:
+            return found
+        reason = self.facts.failed.get(name)
+        if reason is not None:
+            raise NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
+        raise UndefinedNameError(
+            f"{self.description} has no attribute '{name}'", range, hint=_missing_hint(self.concrete.python_class, name)
+        )
+
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        if name in self.concrete.type.attributes or name in self.facts.failed:
+            return True
+        tables = (self.facts.constants, self.facts.functions, self.facts.builtins, self.facts.methods)
+        return any(name in table for table in tables) or hasattr(self.concrete.python_class, name)
+
+    def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        """What ``self.name`` means, or None."""
+        facts = self.facts
+        slot = self.concrete.type.attributes.get(name)
+        if slot is not None:
+            value = insert_get_attribute(range, graph, self.value, name, slot.type)
+            part = facts.submodules.get(name)
+            return ModuleValue(value, part) if isinstance(part, ConcreteModuleType) else SimpleValue(value)
+        if name in facts.constants:
+            return _constant(facts.constants[name], range, graph)
+        if name in facts.functions:
+            return self._function(facts.functions[name])
+        if name in facts.builtins:
+            return BuiltinFunction(facts.builtins[name])
+        records = method_records(self.concrete, name)
+        if records:
+            return MethodValue(self.value, *records)
+        accessors = property_of(self.concrete, name)
+        if accessors is not None:
+            return MethodValue(self.value, accessors.getter).call(range, graph, [], [], 1)
+        if name in ("keys", "values", "items") and facts.container in (Container.DICT, Container.PARAMETER_DICT):
+            return _DictView(self, name)
+        if name in facts.failed:
+            return None
+        return self._from_class(range, graph, name)
+
+    def _function(self, function: FunctionType | Function) -> SugaredValue:
+        if isinstance(function, Function):
+            return FunctionValue(function._record)
+        return function_value(function, PythonResolver.of_function(function))
+
+    def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        """What the class has under ``name``: functions left to Python, static methods, constants."""
+        cls = self.concrete.python_class
+        if name == "__class__":
+            return ClassValue(cls, _EMPTY)
+        found = inspect.getattr_static(cls, name, _NO_ATTRIBUTE)
+        if found is _NO_ATTRIBUTE:
+            return None
+        if isinstance(found, staticmethod):
+            return sugared_value(found.__func__, range, graph, _EMPTY, name)
+        if isinstance(found, property):
+            raise NotScriptableError(
+                f"the property '{name}' of {self.description} is marked as not to be compiled, but is used here", range
+            )
+        if isinstance(found, classmethod):
+            raise NotScriptableError(
+                f"'{name}' of {self.description} is a class method, which cannot be compiled",
+                range,
+                hint="make it a static method or a function",
+            )
+        if isinstance(found, FunctionType):
+            if is_left_to_python(found):
+                return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
+            return None
+        return sugared_value(found, range, graph, _EMPTY, name)
+
+    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        facts = self.facts
+        if name in facts.failed:
+            raise NotScriptableError(
+                f"attribute '{name}' of {self.description} cannot be assigned: {facts.failed[name]}", range
+            )
+        if name in facts.submodules:
+            raise UnsupportedError(f"'{name}' is a part of {self.description}; a program cannot replace it", range)
+        if name in facts.constants:
+            raise UnsupportedError(
+                f"'{name}' is a constant of {self.description} and cannot be assigned",
+                range,
+                hint=f"take it out of __constants__, or write its annotation without Final: {name}: {_annotation_of(facts.constants[name])}",
+            )
+        property_of(self.concrete, name)
+        SimpleValue(self.value).set_attribute(range, graph, name, value)
+
+    def attribute_type(self, name: str) -> Type | None:
+        """The type of the slot ``name``, which types literals that are assigned to it."""
+        return self.concrete.type.attribute_type(name)
+
+    # ------------------------------------------------------------------------------------------------------------------ calling
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        forward = self.find_attribute(range, graph, "forward")
+        if forward is None:
+            raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", range)
+        if self.facts.pre_hooks:
+            args = self._run_pre_hooks(range, graph, args)
+        result = forward.call(range, graph, args, kwargs, targets)
+        if self.facts.hooks:
+            result = self._run_hooks(range, graph, args, result)
+        return result
+
+    def _run_pre_hooks(
+        self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]
+    ) -> Sequence[CallArgument]:
+        """The arguments after the hooks that see them before ``forward`` does."""
+        for index, hook in enumerate(self.facts.pre_hooks):
+            record = self._hook_record(f"pre_hook__{index}", hook, range)
+            packed = _pack(args, range, graph)
+            result = MethodValue(self.value, record).call(range, graph, [CallArgument(packed, range=range)], [], 1)
+            value = result.as_value(range, graph)
+            if value.type == NONE:
+                continue
+            items = result.as_tuple(range, graph) if isinstance(value.type, TupleType) else [result]
+            args = [CallArgument(item.as_value(range, graph), range=range) for item in items]
+        return args
+
+    def _run_hooks(
+        self, range: SourceRange, graph: Graph, args: Sequence[CallArgument], result: SugaredValue
+    ) -> SugaredValue:
+        """The result after the hooks that see it behind ``forward``."""
+        for index, hook in enumerate(self.facts.hooks):
+            record = self._hook_record(f"hook__{index}", hook, range)
+            arguments = [_pack(args, range, graph), result.as_value(range, graph)]
+            found = MethodValue(self.value, record).call(
+                range, graph, [CallArgument(value, range=range) for value in arguments], [], 1
+            )
+            if found.as_value(range, graph).type != NONE:
+                result = found
+        return result
+
+    def _hook_record(self, name: str, hook: Any, range: SourceRange) -> FunctionRecord:
+        if not inspect.isfunction(hook):
+            raise NotScriptableError(
+                f"a hook of {self.description} is not a function and cannot be compiled",
+                range,
+                hint="register a function, or remove the hook before compiling",
+            )
+        return _record(self.concrete, name, hook, None)
+
+    # --------------------------------------------------------------------------------------------------------------- containers
+
+    def _items(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
+        """What the container holds."""
+        return [self.attribute(range, graph, name) for name in self.facts.items]
+
+    def _keys(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
+        return [SimpleValue(graph.insert_constant(name, range=range)) for name in self.facts.items]
+
+    @property
+    def _is_dict(self) -> bool:
+        return self.facts.container in (Container.DICT, Container.PARAMETER_DICT)
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        if self.facts.container is Container.NONE:
+            return super().as_tuple(range, graph, size_hint)
+        return self._keys(range, graph) if self._is_dict else self._items(range, graph)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        if self.facts.container is Container.NONE:
+            raise UnsupportedError(
+                f"{self.description} cannot be iterated over",
+                range,
+                hint="a loop can go over a ModuleList, a Sequential, a ModuleDict or a list of parameters",
+            )
+        return SugaredTuple(self.as_tuple(range, graph))
+
+    @property
+    def static_length(self) -> int | None:
+        return None if self.facts.container is Container.NONE else len(self.facts.items)
+
+    @property
+    def must_unroll(self) -> bool:
+        return self.facts.container is not Container.NONE
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        if self.facts.container is Container.NONE:
+            return self.attribute(range, graph, "__len__").call(range, graph, [], [], 1).as_value(range, graph)
+        return graph.insert_constant(len(self.facts.items), range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        if self.facts.container is Container.NONE:
+            method = self.attribute(range, graph, "__getitem__")
+            return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
+        if self._is_dict:
+            return self._item_by_key(range, graph, index, type_hint)
+        if index.type != INT:
+            raise TypeMismatchError(f"{self.description} is indexed by an int, got {index.type.annotation}", range)
+        position = constant_int(index)
+        names = self.facts.items
+        if position is None:
+            return self._item_at_run_time(range, graph, index, type_hint)
+        if not -len(names) <= position < len(names):
+            raise TypeMismatchError(f"index {position} is out of range for {len(names)} items", range)
+        return self.attribute(range, graph, names[position])
+
+    def _item_by_key(
+        self, range: SourceRange, graph: Graph, key: Value, type_hint: Type | None
+    ) -> SugaredValue:
+        if key.type != STRING:
+            raise TypeMismatchError(f"{self.description} is indexed by a str, got {key.type.annotation}", range)
+        name = key.node.attributes.get("value") if key.node.kind == "prim::Constant" else None
+        if not isinstance(name, str):
+            return self._item_at_run_time(range, graph, key, type_hint)
+        if name not in self.facts.items:
+            known = ", ".join(map(repr, self.facts.items))
+            raise UndefinedNameError(f"{self.description} has no item '{name}'", range, hint=f"its items are {known}")
+        return self.attribute(range, graph, name)
+
+    def _item_at_run_time(
+        self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None
+    ) -> SugaredValue:
+        """The item at an index that is known only when the program runs: all items must be of one type, or a type must be declared."""
+        parts = [self.facts.submodules.get(name) for name in self.facts.items]
+        if not parts or None in parts:
+            raise UnsupportedError(f"{self.description} can only be indexed by a constant here", range)
+        first = parts[0]
+        if isinstance(type_hint, InterfaceType):
+            result: Type = type_hint
+        elif all(part is first for part in parts):
+            result = first.type if isinstance(first, ConcreteModuleType) else NONE if first is None else first
+        else:
+            raise UnsupportedError(
+                f"the items of {self.description} are of different types, so which one is meant must be known here",
+                range,
+                hint="loop over the modules themselves, or declare the result as an interface that all of them have",
+            )
+        node = graph.insert_node(
+            graph.create("prim::ModuleContainerIndex", [self.value, index], types=[result], range=range)
+        )
+        if isinstance(first, ConcreteModuleType) and result is first.type:
+            return ModuleValue(node.output, first)
+        return SimpleValue(node.output)
+
+
+class _DictView(SugaredValue):
+    """``self.layers.items`` and the like."""
+
+    def __init__(self, module: ModuleValue, view: str) -> None:
+        self.module = module
+        self.view = view
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.view}'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if args or kwargs:
+            raise TypeMismatchError(f"'{self.view}' takes no arguments", range)
+        module = self.module
+        if self.view == "keys":
+            return SugaredTuple(module._keys(range, graph))
+        if self.view == "values":
+            return SugaredTuple(module._items(range, graph))
+        pairs = zip(module._keys(range, graph), module._items(range, graph), strict=True)
+        return SugaredTuple([SugaredTuple(pair) for pair in pairs])
+
+
+class SuperForm(SugaredValue):
+    """``super`` within a method of a module."""
+
+    def __init__(self, concrete: ConcreteModuleType, function: FunctionType) -> None:
+        self.concrete = concrete
+        self.function = function
+
+    @property
+    def description(self) -> str:
+        return "'super'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if args or kwargs:
+            raise UnsupportedError("'super' takes no arguments in a program", range, hint="write super()")
+        owner = defining_class(self.concrete.python_class, self.function)
+        if owner is None:
+            raise UnsupportedError("super() is used outside of a class here", range)
+        return SuperValue(graph.inputs[0], self.concrete, owner)
+
+
+class SuperValue(ModuleValue):
+    """``super()``: the module, with the methods that the classes behind ``owner`` give it."""
+
+    def __init__(self, value: Value, concrete: ConcreteModuleType, owner: type) -> None:
+        super().__init__(value, concrete)
+        self.owner = owner
+
+    def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        mro = self.concrete.python_class.__mro__
+        for cls in mro[mro.index(self.owner) + 1 :]:
+            found = vars(cls).get(name)
+            if found is None:
+                continue
+            if not isinstance(found, FunctionType):
+                raise UnsupportedError(f"'{name}' of '{cls.__name__}' is not a method, and only methods can be had of super()", range)
+            if is_left_to_python(found):
+                return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
+            if found is _class_function(self.concrete.python_class, name):
+                return MethodValue(self.value, *method_records(self.concrete, name))
+            return MethodValue(self.value, _record(self.concrete, f"{name}__{cls.__name__}", found, None))
+        return None
+
+
+def defining_class(cls: type, function: FunctionType) -> type | None:
+    """The class among ``cls`` and its bases in whose body ``function`` stands."""
+    for owner in cls.__mro__:
+        for found in vars(owner).values():
+            if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
+                return owner
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _constant(value: object, range: SourceRange, graph: Graph) -> SugaredValue:
+    found = constant_value(value, range, graph)
+    assert found is not None
+    return SimpleValue(found)
+
+
+def _pack(args: Sequence[CallArgument], range: SourceRange, graph: Graph) -> Value:
+    values = [item.materialise(graph) for item in args]
+    type = TupleType(tuple(value.type for value in values))
+    return graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
+
+
+def _annotation_of(value: object) -> str:
+    return type(value).__name__
+
+
+def _missing_hint(cls: type, name: str) -> str | None:
+    if hasattr(torch.nn.Module, name):
+        return f"'{name}' is a method of nn.Module that only Python can call"
+    return f"give it a value in __init__: self.{name} = …"

@@ -1,0 +1,203 @@
+"""``nn.Module`` -> ``ScriptModule``: the parts first, then the entry points compiled."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import torch
+
+from rekindle.errors import CompileError, NotScriptableError
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import InterfaceType
+from rekindle.program import module as program_module
+from rekindle.program.calling import fit_value
+from rekindle.program.compilation_unit import parse_definitions
+from rekindle.program.definition import define_function
+from rekindle.program.function import Method, OverloadedMethod
+from rekindle.program.module import ScriptContainer, ScriptModule
+from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.module_types import ConcreteModuleType, Container, module_type_of
+from rekindle.scripting.module_values import ModuleBinding, method_records, property_of
+from rekindle.scripting.python_values import SIMPLE_CONSTANTS
+from rekindle.scripting.resolver import PythonResolver
+
+_MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
+
+
+def script_module(module: torch.nn.Module) -> ScriptModule:
+    """Compile ``module`` and all its parts. Parameters and buffers are shared with it, not copied.
+
+    Raises:
+        CompileError: a part of it cannot be compiled.
+    """
+    concrete = module_type_of(module)
+    made: dict[int, ScriptModule] = {}
+    result = _instantiate(module, concrete, made)
+    compile_entry_points(concrete)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------------------------ objects
+
+
+def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: dict[int, ScriptModule]) -> ScriptModule:
+    """The compiled module that stands for ``module``. A part that stands in two places is one object in both."""
+    known = made.get(id(module))
+    if known is not None:
+        return known
+    facts = concrete.facts
+    is_container = facts.container is not Container.NONE or any(hasattr(facts.python_class, name) for name in _MAGIC)
+    cls = ScriptContainer if is_container else ScriptModule
+    result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
+    made[id(module)] = result
+    _fill(result, module, concrete, made)
+    return result
+
+
+def _fill(
+    result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: dict[int, ScriptModule]
+) -> None:
+    result._parameters.update(module._parameters)
+    result._buffers.update(module._buffers)
+    result._non_persistent_buffers_set.update(module._non_persistent_buffers_set)
+    for name, part in module._modules.items():
+        result._modules[name] = _part(part, concrete.facts.submodules.get(name), made)
+    for name, slot in concrete.type.attributes.items():
+        if slot.kind == "attribute" and name not in result._modules:
+            value = getattr(module, name)
+            if isinstance(value, (Attribute, torch.jit.Attribute)):
+                value = value.value
+            where = f"attribute '{name}' of '{concrete.name}'"
+            try:
+                result.__dict__[name] = _own(fit_value(value, slot.type, where))
+            except TypeError as error:
+                raise NotScriptableError(str(error), hint="correct the declaration of its type") from error
+    for name in getattr(module, "__jit_ignored_attributes__", ()):
+        if name in vars(module):
+            result.__dict__[name] = vars(module)[name]
+    for table in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
+        vars(result)[table].update(vars(module)[table])
+
+
+def _own(value: Any) -> Any:
+    """``value`` with its lists and dicts copied: the compiled module changes its own."""
+    if type(value) is list:
+        return [_own(item) for item in value]
+    if type(value) is dict:
+        return {key: _own(item) for key, item in value.items()}
+    if type(value) is tuple:
+        return tuple(_own(item) for item in value)
+    return value
+
+
+def _part(
+    part: torch.nn.Module | None, concrete: ConcreteModuleType | InterfaceType | None, made: dict[int, ScriptModule]
+) -> ScriptModule | None:
+    if part is None or isinstance(part, ScriptModule):
+        return part
+    if isinstance(concrete, ConcreteModuleType):
+        return _instantiate(part, concrete, made)
+    return _instantiate(part, module_type_of(part), made)
+
+
+# -------------------------------------------------------------------------------------------------------------------- compilation
+
+
+def compile_entry_points(concrete: ConcreteModuleType) -> None:
+    """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
+    if concrete.is_compiled:
+        return
+    concrete.is_compiled = True
+    try:
+        for part in concrete.facts.submodules.values():
+            if isinstance(part, ConcreteModuleType):
+                compile_entry_points(part)
+        _define_container_methods(concrete)
+        for name in entry_points(concrete):
+            for record in method_records(concrete, name):
+                record.ensure_defined()
+    except CompileError:
+        concrete.is_compiled = False
+        raise
+
+
+def entry_points(concrete: ConcreteModuleType) -> list[str]:
+    """The names of the methods that are compiled though nothing may call them."""
+    cls = concrete.python_class
+    names = ["forward"]
+    for name in dir(cls):
+        if name != "forward" and modifier_of(inspect.getattr_static(cls, name, None)) is Modifier.EXPORT:
+            names.append(name)
+    return names
+
+
+def _define_container_methods(concrete: ConcreteModuleType) -> None:
+    """``len(self.layers)`` and ``key in self.layers``, for which the module is a value like any other."""
+    facts = concrete.facts
+    if facts.container is Container.NONE:
+        return
+    texts = {"__len__": f"def __len__(self) -> int:\n    return {len(facts.items)}\n"}
+    if facts.container in (Container.DICT, Container.PARAMETER_DICT):
+        test = " or ".join(f"key == {name!r}" for name in facts.items) or "False"
+        texts["__contains__"] = f"def __contains__(self, key: str) -> bool:\n    return {test}\n"
+    for name, text in texts.items():
+        own = inspect.getattr_static(facts.python_class, name, None)
+        is_torchs = getattr(own, "__module__", "").startswith("torch.nn.modules.container")
+        if name not in concrete.type.methods and (own is None or is_torchs):
+            concrete.type.methods[name] = _from_text(concrete, name, text)
+
+
+def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> FunctionRecord:
+    (definition,) = parse_definitions(text)
+
+    def define(record: FunctionRecord) -> None:
+        define_function(record, definition, PythonResolver(), self_binding=ModuleBinding(concrete))
+
+    return FunctionRecord(f"{concrete.type.name}.{name}", definer=define)
+
+
+# ------------------------------------------------------------------------------------------------------- what is left to Python
+
+
+def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
+    """What a compiled module offers beyond what was compiled for it: methods marked to be left to Python, methods that are compiled
+    now that they are asked for, overloaded methods, properties, static methods and constants of the class."""
+    binding = module._rekindle_binding
+    if not isinstance(binding, ModuleBinding) or name.startswith("__"):
+        return None
+    concrete = binding.concrete
+    facts = concrete.facts
+    if name in facts.functions:
+        return facts.functions[name]
+    found = inspect.getattr_static(python_class, name, None)
+    if is_left_to_python(found) and isinstance(found, types.FunctionType):
+        return types.MethodType(found, module)
+    if found is None or name in vars(torch.nn.Module):
+        return None if name != "forward" else _methods(module, concrete, name)
+    if isinstance(found, property):
+        return _property(module, concrete, found, name)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if isinstance(found, SIMPLE_CONSTANTS):
+        return found
+    return _methods(module, concrete, name)
+
+
+def _methods(module: ScriptModule, concrete: ConcreteModuleType, name: str) -> Any:
+    records = method_records(concrete, name)
+    if not records:
+        return None
+    return Method(module, records[0]) if len(records) == 1 else OverloadedMethod(module, records)
+
+
+def _property(module: ScriptModule, concrete: ConcreteModuleType, found: property, name: str) -> Any:
+    accessors = property_of(concrete, name)
+    if accessors is None:
+        assert found.fget is not None
+        return found.fget(module)
+    return Method(module, accessors.getter)()
+
+
+program_module.python_attribute = python_attribute
