@@ -109,7 +109,7 @@ class _Node:
 
 
 def _scan(text: str, start: int, stop: str) -> int:
-    """Where, from ``start`` on, the first character of ``stop`` stands outside of brackets and strings; -1 for nowhere."""
+    """Where a character of ``stop`` stands outside of brackets and strings, from ``start`` on; -1 for nowhere."""
     depth = 0
     at = start
     while at < len(text):

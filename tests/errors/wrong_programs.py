@@ -1,0 +1,581 @@
+"""Wrong programs: each makes one mistake that people make. ``f`` is compiled, or an instance of ``M``.
+
+The first block is compiled as live Python, the second as program text, the third compiles and is called with wrong
+arguments or fails while it runs.
+"""
+
+from __future__ import annotations
+
+# Name -> text of a module. What every such module needs is put before it, on one line, so that the numbers of lines
+# are those below.
+LIVE: dict[str, str] = {
+    # ----------------------------------------------------------------------------------------------------------- names
+    "undefined_variable": """
+def f(x):
+    return x + y
+""",
+    "undefined_in_one_branch": """
+def f(x, flag: bool):
+    if flag:
+        y = x + 1
+    return y
+""",
+    "undefined_in_else_branch": """
+def f(x, flag: bool):
+    if flag:
+        pass
+    else:
+        y = x * 2
+    return y
+""",
+    "defined_only_in_loop": """
+def f(n: int):
+    for i in range(n):
+        last = i
+    return last
+""",
+    "used_before_assignment": """
+def f(x):
+    z = y + 1
+    y = x
+    return z
+""",
+    "misspelled_operator": """
+def f(x):
+    return torch.sigmod(x)
+""",
+    "misspelled_method": """
+def f(x):
+    return x.sigmod()
+""",
+    "misspelled_module_attribute": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return x * self.wieght
+""",
+    "method_that_does_not_exist": """
+class M(nn.Module):
+    def forward(self, x):
+        return self.helper(x)
+""",
+    "attribute_of_an_int": """
+def f(n: int):
+    return n.shape
+""",
+    "deleted_variable": """
+def f(x):
+    y = x + 1
+    del y
+    return y
+""",
+    # ----------------------------------------------------------------------------------------------------------- types
+    "branches_disagree": """
+def f(x, flag: bool):
+    if flag:
+        y = 1
+    else:
+        y = "one"
+    return y
+""",
+    "variable_changes_its_type": """
+def f(n: int):
+    a = 1
+    a = "one"
+    return a
+""",
+    "loop_changes_a_type": """
+def f(n: int):
+    total = 0
+    for i in range(n):
+        total = total + 0.5
+    return total
+""",
+    "return_types_disagree": """
+def f(x, flag: bool):
+    if flag:
+        return x
+    return 1
+""",
+    "return_differs_from_annotation": """
+def f(n: int) -> str:
+    return n + 1
+""",
+    "return_missing_on_a_path": """
+def f(n: int) -> int:
+    if n > 0:
+        return n
+""",
+    "annotation_differs_from_value": """
+def f(n: int):
+    a: str = n
+    return a
+""",
+    "int_plus_str": """
+def f(n: int, s: str):
+    return n + s
+""",
+    "tensor_plus_none": """
+def f(x):
+    return x + None
+""",
+    "list_of_two_types": """
+def f(n: int):
+    return [n, "a"]
+""",
+    "append_of_wrong_type": """
+def f(n: int):
+    a = [1, 2]
+    a.append("three")
+    return a
+""",
+    "empty_list_is_of_tensors": """
+def f(n: int):
+    a = []
+    a.append(n)
+    return a
+""",
+    "dict_value_of_wrong_type": """
+def f(n: int):
+    d = {"a": 1}
+    d["b"] = 2.5
+    return d
+""",
+    "optional_without_refinement": """
+def f(n: Optional[int]):
+    return n + 1
+""",
+    "optional_refined_in_the_wrong_branch": """
+def f(n: Optional[int]):
+    if n is None:
+        return n + 1
+    return 0
+""",
+    "condition_is_a_string": """
+def f(s: str):
+    if s:
+        return 1
+    return 0
+""",
+    "condition_is_a_list": """
+def f(v: List[int]):
+    while v:
+        v.pop()
+    return v
+""",
+    "not_of_a_list": """
+def f(v: List[int]):
+    return not v
+""",
+    "ternary_of_two_types": """
+def f(flag: bool):
+    return 1 if flag else "one"
+""",
+    "unannotated_argument_is_a_tensor": """
+def f(n):
+    for i in range(n):
+        pass
+    return n
+""",
+    "loop_over_an_int": """
+def f(n: int):
+    for i in n:
+        pass
+    return n
+""",
+    "unpack_too_many": """
+def f(t: Tuple[int, int]):
+    a, b, c = t
+    return a
+""",
+    "unpack_too_few": """
+def f(t: Tuple[int, int, int]):
+    a, b = t
+    return a
+""",
+    "unpack_an_int": """
+def f(n: int):
+    a, b = n
+    return a
+""",
+    "tuple_index_out_of_range": """
+def f(t: Tuple[int, int]):
+    return t[2]
+""",
+    "tuple_index_not_constant": """
+def f(t: Tuple[int, str], i: int):
+    return t[i]
+""",
+    "index_with_a_string": """
+def f(v: List[int]):
+    return v["a"]
+""",
+    "subscript_of_an_int": """
+def f(n: int):
+    return n[0]
+""",
+    "tuple_item_assignment": """
+def f(t: Tuple[int, int]):
+    t[0] = 1
+    return t
+""",
+    "call_of_an_int": """
+def f(n: int):
+    return n(1)
+""",
+    "star_argument_of_tensor": """
+def f(x):
+    return torch.cat(*x)
+""",
+    # ----------------------------------------------------------------------------------------------------------- calls
+    "operator_argument_of_wrong_type": """
+def f(x):
+    return torch.relu("x")
+""",
+    "operator_with_too_many_arguments": """
+def f(x):
+    return torch.relu(x, x, x)
+""",
+    "operator_with_unknown_keyword": """
+def f(x):
+    return torch.sum(x, dims=1)
+""",
+    "operator_without_an_argument": """
+def f(x):
+    return torch.mm(x)
+""",
+    "float_where_int_is_needed": """
+def f(x):
+    return x.sum(0.5)
+""",
+    "list_method_with_wrong_argument": """
+def f(v: List[int]):
+    return v.index("a")
+""",
+    "function_with_too_few_arguments": """
+def helper(x, n: int):
+    return x + n
+
+
+def f(x):
+    return helper(x)
+""",
+    "function_with_too_many_arguments": """
+def helper(x):
+    return x
+
+
+def f(x):
+    return helper(x, x)
+""",
+    "function_with_unknown_keyword": """
+def helper(x, n: int = 1):
+    return x + n
+
+
+def f(x):
+    return helper(x, m=2)
+""",
+    "function_with_argument_of_wrong_type": """
+def helper(x, n: int):
+    return x + n
+
+
+def f(x):
+    return helper(x, "three")
+""",
+    "argument_given_twice": """
+def helper(x, n: int):
+    return x + n
+
+
+def f(x):
+    return helper(x, 1, n=2)
+""",
+    "error_in_a_called_function": """
+def inner(x):
+    return x + undefined
+
+
+def middle(x):
+    return inner(x) * 2
+
+
+def f(x):
+    return middle(x)
+""",
+    "error_in_a_submodule": """
+class Inner(nn.Module):
+    def forward(self, x):
+        return x.nope()
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x)
+""",
+    "recursion": """
+def f(n: int) -> int:
+    if n == 0:
+        return 1
+    return n * f(n - 1)
+""",
+    "call_of_a_numpy_function": """
+def f(x):
+    return numpy.sin(x)
+""",
+    "builtin_that_is_not_supported": """
+def f(x):
+    return eval("x")
+""",
+    "super_in_a_function": """
+def f(x):
+    return super().forward(x)
+""",
+    # ------------------------------------------------------------------------------------------------- language limits
+    "lambda": """
+def f(x):
+    g = lambda y: y + 1
+    return g(x)
+""",
+    "nested_function": """
+def f(x):
+    def g(y):
+        return y + 1
+
+    return g(x)
+""",
+    "try_statement": """
+def f(x):
+    try:
+        return x + 1
+    except ValueError:
+        return x
+""",
+    "generator": """
+def f(n: int):
+    for i in range(n):
+        yield i
+""",
+    "global_statement": """
+def f(x):
+    global counter
+    counter = 1
+    return x
+""",
+    "variable_arguments": """
+def f(*xs):
+    return xs
+""",
+    "keyword_arguments": """
+def f(x, **options):
+    return x
+""",
+    "set_literal": """
+def f(n: int):
+    return {n, 2}
+""",
+    "walrus": """
+def f(n: int):
+    if (m := n + 1) > 2:
+        return m
+    return n
+""",
+    "for_else": """
+def f(n: int):
+    for i in range(n):
+        pass
+    else:
+        n = 0
+    return n
+""",
+    "match_on_value_of_slice": """
+def f(x):
+    return x[::-1]
+""",
+    "chained_star_targets": """
+def f(v: List[int]):
+    a, *b, *c = v
+    return a
+""",
+    "break_outside_of_a_loop": """
+def f(x):
+    if x.sum() > 0:
+        break
+    return x
+""",
+    "unknown_annotation": """
+def f(x: "NoSuchType"):
+    return x
+""",
+    "annotation_that_is_no_type": """
+def f(x: 3):
+    return x
+""",
+    "list_without_element_type": """
+def f(v: list):
+    return v
+""",
+    "dict_with_a_list_as_key": """
+def f(d: Dict[List[int], int]):
+    return d
+""",
+    "default_of_wrong_type": """
+def f(x, n: int = "three"):
+    return x + n
+""",
+    "closed_over_value": """
+TABLE = {1: object()}
+
+
+def f(n: int):
+    return TABLE[n]
+""",
+    "raise_of_a_string": """
+def f(n: int):
+    raise "wrong"
+""",
+    "assignment_to_self_of_new_attribute": """
+class M(nn.Module):
+    def forward(self, x):
+        self.last = x
+        return x
+""",
+    "assignment_to_a_constant": """
+class M(nn.Module):
+    steps: Final[int]
+
+    def __init__(self):
+        super().__init__()
+        self.steps = 2
+
+    def forward(self, x):
+        self.steps = 3
+        return x
+""",
+    "attribute_without_a_type": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.thing = object()
+
+    def forward(self, x):
+        return x + self.thing
+""",
+    "empty_list_attribute": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.values = []
+
+    def forward(self, x):
+        return x + len(self.values)
+""",
+    "module_list_with_variable_index": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.ReLU()])
+
+    def forward(self, x, i: int):
+        return self.layers[i](x)
+""",
+    "module_without_forward": """
+class M(nn.Module):
+    pass
+""",
+    "module_call_with_wrong_arguments": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x, x)
+""",
+}
+
+TEXTS: dict[str, str] = {
+    "text_unclosed_bracket": """
+def f(x):
+    return torch.cat([x, x)
+""",
+    "text_missing_colon": """
+def f(x)
+    return x
+""",
+    "text_bad_indentation": """
+def f(x):
+        y = x
+    return y
+""",
+    "text_unknown_character": """
+def f(x):
+    return x ? 1
+""",
+    "text_unfinished_string": """
+def f(x):
+    return "abc
+""",
+    "text_nothing_in_the_body": """
+def f(x):
+""",
+    "text_expression_missing": """
+def f(x):
+    y =
+    return x
+""",
+    "text_assignment_to_a_call": """
+def f(x):
+    g(x) = 1
+    return x
+""",
+    "text_undefined_variable": """
+def f(x):
+    return y
+""",
+    "text_undefined_function": """
+def f(x):
+    return g(x)
+""",
+    "text_unknown_type": """
+def f(x: Wrong):
+    return x
+""",
+    "text_keyword_as_name": """
+def f(x):
+    for = 3
+    return x
+""",
+}
+
+# Name -> (text, the arguments of the call, as Python source)
+CALLS: dict[str, tuple[str, str]] = {
+    "call_without_an_argument": ("def f(x, n: int):\n    return x + n\n", "torch.ones(2)"),
+    "call_with_too_many_arguments": ("def f(x):\n    return x\n", "torch.ones(2), 1, 2"),
+    "call_with_a_string_for_an_int": ("def f(x, n: int):\n    return x + n\n", "torch.ones(2), 'two'"),
+    "call_with_an_int_for_a_tensor": ("def f(x):\n    return x\n", "3"),
+    "call_with_none_for_a_tensor": ("def f(x):\n    return x\n", "None"),
+    "call_with_unknown_keyword": ("def f(x, n: int = 1):\n    return x + n\n", "torch.ones(2), m=2"),
+    "call_with_an_argument_twice": ("def f(x, n: int = 1):\n    return x + n\n", "torch.ones(2), 1, n=2"),
+    "call_with_a_mixed_list": ("def f(v: List[int]):\n    return v\n", "[1, 'two']"),
+    "call_with_a_float_for_an_int": ("def f(n: int):\n    return n\n", "1.5"),
+    "call_with_a_short_tuple": ("def f(t: Tuple[int, int]):\n    return t\n", "(1,)"),
+    "call_with_a_wrong_dict": ("def f(d: Dict[str, int]):\n    return d\n", "{1: 'a'}"),
+    "run_shapes_disagree": ("def f(x):\n    y = x + 1\n    return torch.mm(y, y)\n", "torch.ones(2, 3)"),
+    "run_index_out_of_range": ("def f(v: List[int]):\n    return v[3]\n", "[1, 2]"),
+    "run_missing_key": ("def f(d: Dict[str, int]):\n    return d['b']\n", "{'a': 1}"),
+    "run_division_by_zero": ("def f(n: int):\n    return 10 // n\n", "0"),
+    "run_raise_in_a_called_function": (
+        "def check(n: int):\n    assert n > 0\n    return n\n\n\ndef f(n: int):\n    return check(n)\n",
+        "-3",
+    ),
+    "run_assertion": ("def f(n: int):\n    assert n > 0, 'n must be positive'\n    return n\n", "0"),
+}

@@ -1,0 +1,1 @@
+"""Programs that Hypothesis writes: compiled, they must do what Python does with them."""
