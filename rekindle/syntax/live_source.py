@@ -30,12 +30,13 @@ def source_of(obj: Any) -> Source:
     try:
         filename = inspect.getsourcefile(obj)
         lines, index = inspect.findsource(obj)
-    except TypeError as error:
-        raise NotScriptableError(
-            f"{describe(obj)} has no Python source: it is built in, or written in another language.",
-            hint="Wrap what it does in a Python function, or mark the call as ignored.",
-        ) from error
-    except OSError as error:
+    except (OSError, TypeError) as error:
+        # Of a class whose module is not to be found, inspect says too that it is built in.
+        if isinstance(error, TypeError) and not isinstance(obj, type):
+            raise NotScriptableError(
+                f"{describe(obj)} has no Python source: it is built in, or written in another language.",
+                hint="Wrap what it does in a Python function, or mark the call as ignored.",
+            ) from error
         raise NotScriptableError(
             f"The source of {describe(obj)} cannot be had, and without it there is nothing to compile.",
             hint="Define it in a file: code that was typed at a prompt, or made by exec() or eval(), has no source.",

@@ -6,6 +6,8 @@ of Python or of types; :mod:`rekindle.syntax.views` gives their children names.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -81,10 +83,19 @@ def format_tree(tree: Tree) -> str:
     return "\n".join(lines)
 
 
+_WORD = re.compile(r"[^\s()\"\\]+")
+
+
+def _atom(text: str) -> str:
+    """A string as it is where it is one word, else in quotes."""
+    return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
 def _flat(child: Child, budget: int) -> str | None:
     """``child`` on one line, or None where that takes more than ``budget`` characters."""
     if isinstance(child, str):
-        return child if len(child) <= budget else None
+        text = _atom(child)
+        return text if len(text) <= budget else None
     parts = [child.kind]
     used = len(child.kind) + 2
     if used > budget:
@@ -114,7 +125,7 @@ def _format(tree: Tree, indent: int, lines: list[str]) -> None:
         pad = "  " * min(depth, _MAX_INDENT)
         flat = _flat(item, _WIDTH - len(pad))
         if flat is not None or isinstance(item, str):
-            lines.append(pad + (flat if flat is not None else str(item)))
+            lines.append(pad + (_atom(item) if isinstance(item, str) else flat or ""))
             continue
         lines.append(pad + "(" + item.kind)
         depth += 1
