@@ -384,7 +384,8 @@ def test_random_programs(seed: int) -> None:
     WATCH.on_call = expect
     answer = evaluator.run(graph, [WATCH.thing(f"argument {index}") for index in range(len(graph.inputs))])
     texts = [thing.text for thing in (answer if isinstance(answer, tuple) else (answer,))]
-    del answer, evaluator
+    evaluator.values.clear()
+    del answer
 
     found: list[set[str]] = []
     WATCH.on_call = lambda node: found.append({thing.text for thing in WATCH.alive})

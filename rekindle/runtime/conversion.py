@@ -1,0 +1,426 @@
+"""What a value from Python becomes where the program expects a type, and what a result becomes for Python."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import torch
+
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import (
+    ANY,
+    ANY_CLASS,
+    ANY_ENUM,
+    ANY_LIST,
+    ANY_TUPLE,
+    GENERATOR,
+    NONE,
+    NUMBER,
+    QSCHEME,
+    BoolType,
+    ClassType,
+    ComplexType,
+    DeviceType,
+    DictType,
+    EnumType,
+    FloatType,
+    InterfaceType,
+    IntType,
+    ListType,
+    OptionalType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+)
+from rekindle.ops.values import ScriptObject, named_tuple_class
+
+Converter: TypeAlias = Callable[[Any], Any]
+"""Gives a value as the program takes it: itself where it fits. Raises :class:`NoMatch`."""
+
+
+class NoMatch(Exception):
+    """A value that does not fit a type. ``path`` leads to it within a container: ``[0]['key']``."""
+
+    def __init__(self, type: Type, value: object, path: str = "") -> None:
+        self.type = type
+        self.value = value
+        self.path = path
+
+
+def converter_for(type: Type) -> Converter:
+    """What converts values from Python to ``type``."""
+    make = _MAKERS.get(type.kind)
+    return _pass if make is None else make(type)
+
+
+def exact_class(type: Type) -> Any:
+    """The Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
+    if isinstance(type, TensorType):
+        return None if type.is_refined else torch.Tensor
+    return _EXACT.get(type.kind)
+
+
+_EXACT: dict[str, type] = {
+    IntType.kind: int,
+    FloatType.kind: float,
+    BoolType.kind: bool,
+    ComplexType.kind: complex,
+    StringType.kind: str,
+    DeviceType.kind: torch.device,
+}
+
+
+def class_of(value: object) -> Type | None:
+    """The script class of an object: of a module, or of one that a program made."""
+    if isinstance(value, ScriptObject):
+        found = value.__dict__["script_type"]
+    else:
+        found = getattr(value, "_rekindle_type", None)
+    return found if isinstance(found, Type) else None
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def plain_number(value: Any) -> bool | int | float | complex | None:
+    """The Python number that a number of any sort stands for: Python's, NumPy's, a Tensor of one element; None for
+    others."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value if type(value) in _PLAIN else _as_plain(value)
+    if isinstance(value, torch.Tensor):
+        return value.item() if value.numel() == 1 else None
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "dtype"):
+        item = value.item()
+        return item if type(item) in _PLAIN else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+_PLAIN = (bool, int, float, complex)
+
+
+def _as_plain(value: int | float | complex) -> int | float | complex:
+    """The number in an object of a subclass, like ``numpy.float64`` and ``IntEnum``."""
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else complex(value)
+
+
+def _int(type: Type) -> Converter:
+    def convert(value: Any) -> int:
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return number_of(value)
+        number = plain_number(value)
+        if isinstance(number, int):
+            return int(number)
+        raise NoMatch(type, value)
+
+    return convert
+
+
+def _float(type: Type) -> Converter:
+    def convert(value: Any) -> float:
+        number = plain_number(value)
+        if number is None or isinstance(number, complex):
+            raise NoMatch(type, value)
+        try:
+            return float(number)
+        except OverflowError:
+            raise NoMatch(type, value) from None
+
+    return convert
+
+
+def _complex(type: Type) -> Converter:
+    def convert(value: Any) -> complex:
+        number = plain_number(value)
+        if number is None:
+            raise NoMatch(type, value)
+        return complex(number)
+
+    return convert
+
+
+def _bool(type: Type) -> Converter:
+    def convert(value: Any) -> bool:
+        number = plain_number(value)
+        if number is None and value is not None:
+            raise NoMatch(type, value)
+        return bool(number)
+
+    return convert
+
+
+def _number(type: Type) -> Converter:
+    def convert(value: Any) -> int | float | complex:
+        number = plain_number(value)
+        if number is None:
+            raise NoMatch(type, value)
+        return int(number) if isinstance(number, bool) else number
+
+    return convert
+
+
+# ------------------------------------------------------------------------------------------------------- simple types
+
+
+def _pass(value: Any) -> Any:
+    return value
+
+
+def _any(type: Type) -> Converter:
+    def convert(value: Any) -> Any:
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return number_of(value)
+        return value
+
+    return convert
+
+
+def _tensor(type: TensorType) -> Converter:
+    def convert(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and (not type.is_refined or type.matches(value)):
+            return value
+        raise NoMatch(type, value)
+
+    return convert
+
+
+def _device(type: Type) -> Converter:
+    def convert(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return value
+        if isinstance(value, str):
+            try:
+                return torch.device(value)
+            except RuntimeError:
+                pass
+        raise NoMatch(type, value)
+
+    return convert
+
+
+def _instance_of(*classes: type) -> Callable[[Type], Converter]:
+    def make(type: Type) -> Converter:
+        def convert(value: Any) -> Any:
+            if isinstance(value, classes):
+                return value
+            raise NoMatch(type, value)
+
+        return convert
+
+    return make
+
+
+def _fits(test: Callable[[Any], bool], type: Type) -> Converter:
+    def convert(value: Any) -> Any:
+        if test(value):
+            return value
+        raise NoMatch(type, value)
+
+    return convert
+
+
+# --------------------------------------------------------------------------------------------------------- containers
+
+
+def _within(convert: Converter, value: Any, path: str) -> Any:
+    try:
+        return convert(value)
+    except NoMatch as why:
+        raise NoMatch(why.type, why.value, path + why.path) from None
+
+
+def _list(type: ListType) -> Converter:
+    element, exact = converter_for(type.element), {exact_class(type.element)}
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, list):
+            if exact.issuperset(map(_type, value)):
+                return value
+            items = [_within(element, item, f"[{index}]") for index, item in enumerate(value)]
+            return value if all(map(operator.is_, items, value)) else items
+        if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, torch.Tensor)):
+            raise NoMatch(type, value)
+        if getattr(value, "shape", None) == ():
+            raise NoMatch(type, value)  # an array that cannot be walked over
+        return [_within(element, item, f"[{index}]") for index, item in enumerate(value)]
+
+    return convert
+
+
+_type = type
+
+
+def _dict(type: DictType) -> Converter:
+    key, item = converter_for(type.key), converter_for(type.value)
+    exact_keys, exact_items = {exact_class(type.key)}, {exact_class(type.value)}
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise NoMatch(type, value)
+        is_dict = isinstance(value, dict)
+        if is_dict and exact_keys.issuperset(map(_type, value)) and exact_items.issuperset(map(_type, value.values())):
+            return value
+        keys = [_within(key, name, f".keys()[{index}]") for index, name in enumerate(value)]
+        items = [_within(item, found, f"[{name!r}]") for name, found in value.items()]
+        if is_dict and all(map(operator.is_, keys, value)) and all(map(operator.is_, items, value.values())):
+            return value
+        return dict(zip(keys, items, strict=True))
+
+    return convert
+
+
+def _tuple(type: TupleType) -> Converter:
+    elements = [converter_for(element) for element in type.elements]
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, (tuple, list)) or len(value) != len(elements):
+            raise NoMatch(type, value)
+        items = [_within(elements[index], item, f"[{index}]") for index, item in enumerate(value)]
+        if type.fields is not None and not isinstance(value, cls := named_tuple_class(type)):
+            if getattr(value, "_fields", type.fields) != type.fields:
+                raise NoMatch(type, value)
+            return cls(*items)
+        if isinstance(value, tuple) and all(map(operator.is_, items, value)):
+            return value
+        return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
+
+    return convert
+
+
+def _optional(type: OptionalType) -> Converter:
+    element, exact = converter_for(type.element), exact_class(type.element)
+
+    def convert(value: Any) -> Any:
+        if value is None or _type(value) is exact:
+            return value
+        try:
+            return element(value)
+        except NoMatch as why:
+            raise why if why.path else NoMatch(type, value) from None
+
+    return convert
+
+
+def _union(type: UnionType) -> Converter:
+    members = [converter_for(member) for member in type.members]
+
+    def convert(value: Any) -> Any:
+        converted: list[Any] = []
+        for member in members:
+            try:
+                found = member(value)
+            except NoMatch:
+                continue
+            if found is value:
+                return value
+            converted.append(found)
+        if not converted:
+            raise NoMatch(type, value)
+        return converted[0]
+
+    return convert
+
+
+# ------------------------------------------------------------------------------------------------------------ objects
+
+
+def _class(type: ClassType) -> Converter:
+    def fits(value: Any) -> bool:
+        if class_of(value) is type:
+            return True
+        return not type.is_module and type.python_class is not None and isinstance(value, type.python_class)
+
+    return _fits(fits, type)
+
+
+def _interface(type: InterfaceType) -> Converter:
+    def fits(value: Any) -> bool:
+        found = class_of(value)
+        return found is not None and found.is_subtype_of(type)
+
+    return _fits(fits, type)
+
+
+def _enum(type: EnumType) -> Converter:
+    def fits(value: Any) -> bool:
+        if type.python_class is not None:
+            return isinstance(value, type.python_class)
+        return isinstance(value, enum.Enum) and value.name in type.members
+
+    return _fits(fits, type)
+
+
+def _any_class(type: Type) -> Converter:
+    return _fits(lambda value: class_of(value) is not None, type)
+
+
+_MAKERS: dict[str, Callable[[Any], Converter]] = {
+    ANY.kind: _any,
+    ANY_CLASS.kind: _any_class,
+    ANY_ENUM.kind: _instance_of(enum.Enum),
+    ANY_LIST.kind: _instance_of(list),
+    ANY_TUPLE.kind: _instance_of(tuple),
+    GENERATOR.kind: _instance_of(torch.Generator),
+    NONE.kind: _instance_of(type(None)),
+    NUMBER.kind: _number,
+    QSCHEME.kind: _instance_of(torch.qscheme),
+    BoolType.kind: _bool,
+    ClassType.kind: _class,
+    ComplexType.kind: _complex,
+    DeviceType.kind: _device,
+    DictType.kind: _dict,
+    EnumType.kind: _enum,
+    FloatType.kind: _float,
+    InterfaceType.kind: _interface,
+    IntType.kind: _int,
+    ListType.kind: _list,
+    OptionalType.kind: _optional,
+    StringType.kind: _instance_of(str),
+    TensorType.kind: _tensor,
+    TupleType.kind: _tuple,
+    UnionType.kind: _union,
+}
+"""Types that are not here (futures, streams, functions …) take any value: nothing that Python can make is checked."""
+
+
+# ------------------------------------------------------------------------------------------------------------ results
+
+
+def to_python(value: Any, type: Type) -> Any:
+    """A result for Python's user: NamedTuples as instances of their class, wherever they stand."""
+    return value if not _holds_named_tuple(type) else _named(value, type)
+
+
+@cache
+def _holds_named_tuple(type: Type) -> bool:
+    is_named = isinstance(type, TupleType) and type.fields is not None
+    return is_named or any(map(_holds_named_tuple, type.contained))
+
+
+def _named(value: Any, type: Type) -> Any:
+    if not _holds_named_tuple(type) or value is None:
+        return value
+    if isinstance(type, TupleType) and isinstance(value, tuple):
+        items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
+        if type.fields is None:
+            return value if all(map(operator.is_, items, value)) else tuple(items)
+        cls = named_tuple_class(type)
+        same = isinstance(value, cls) and all(map(operator.is_, items, value))
+        return value if same else cls(*items)
+    if isinstance(type, OptionalType):
+        return _named(value, type.element)
+    if isinstance(type, ListType) and isinstance(value, list):
+        value[:] = [_named(item, type.element) for item in value]
+    if isinstance(type, DictType) and isinstance(value, dict):
+        value.update({key: _named(item, type.value) for key, item in value.items()})
+    return value
