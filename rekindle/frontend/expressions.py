@@ -136,7 +136,7 @@ class ExpressionEmitter(Emission):
             return emit(self, expr, hint)
         if kind in UNARY_KINDS:
             return self._emit_unary(UnaryOp(expr.tree))
-        if kind in ("list_comp", "dict_comp"):
+        if kind in ("list_comp", "dict_comp", "generator"):
             return self.emit_comprehension(expr, hint)
         if kind == "if_expr":
             return self.emit_ternary(TernaryIf(expr.tree), hint)
@@ -369,6 +369,5 @@ _REFUSED: Final = {
     "dots": "'...' is only supported within subscripts",
     "starred": "'*' is only supported in calls, literals and assignments",
     "slice": "a slice is only supported within subscripts",
-    "generator": "generator expressions are not supported; write a list comprehension",
     "set_literal": "sets are not supported; use a list, or a dict with the elements as keys",
 }

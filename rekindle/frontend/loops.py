@@ -25,7 +25,7 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Comprehension, DictComp, Expr, For, ListComp, While
+from rekindle.syntax.views import Comprehension, DictComp, Expr, For, GeneratorExpr, ListComp, While
 
 FOREVER = 2**63 - 1
 """The trip count of a loop that only its condition ends."""
@@ -104,7 +104,9 @@ class LoopEmitter(SubscriptEmitter):
     def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
         if expr.tree.kind == DictComp.KIND:
             return self._dict_comprehension(DictComp(expr.tree), hint)
-        return self._list_comprehension(ListComp(expr.tree), hint)
+        # A generator is eaten where it stands, so that the list of what it gives serves as well.
+        view = GeneratorExpr if expr.tree.kind == GeneratorExpr.KIND else ListComp
+        return self._list_comprehension(view(expr.tree), hint)
 
     def _list_comprehension(self, expr: ListComp, hint: Type | None) -> Value:
         wanted = None if hint is None else without_none(hint)
