@@ -108,8 +108,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
             continue
         is_own = any(name in branch.scope.own for branch in branches)
         for branch in branches:
-            result = branch.result(node, name, type, forget=is_own and leaving == [branch])
-            branch.block.add_output(branch.block.append(result).output)
+            branch.block.add_output(branch.result(node, name, type, forget=is_own and leaving == [branch]))
         _add_stored_output(node, name, type)
         scope.types[name] = type
         if is_own and len(leaving) < 2:
@@ -127,15 +126,18 @@ class _Branch:
         self.exits = always_exits(block, _JUMPS)
         self.leaves = always_exits(block, _LEAVING)
 
-    def result(self, node: Node, name: str, type: Type, *, forget: bool) -> Node:
-        """The node that gives the variable at the end of the branch, which no one may get to.
+    def result(self, node: Node, name: str, type: Type, *, forget: bool) -> Value:
+        """What the variable is at the end of the branch, which no one may get to.
 
         Under ``forget`` the value does not count, though the branch may know one.
         """
         found = self.scope.find(name)
-        if found is None or forget or (self.exits and not found.is_subtype_of(type)):
-            return node.graph.create("prim::Uninitialized", types=[type])
-        return _load(node, name, found)
+        if forget:
+            return self.block.append(node.graph.create("prim::Uninitialized", types=[type])).output
+        if found is None or (self.exits and not found.is_subtype_of(type)):
+            # At the top: were it here, the exit transform would see something to guard.
+            return node.graph.block.prepend(node.graph.create("prim::Uninitialized", types=[type])).output
+        return self.block.append(_load(node, name, found)).output
 
 
 def _joined_type(name: str, branches: list[_Branch]) -> Type | None:

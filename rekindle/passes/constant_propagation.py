@@ -95,8 +95,7 @@ def _compute(node: Node) -> bool:
         return False
     changed = False
     for output, value in zip(node.outputs, results, strict=True):
-        if output.has_uses:
-            changed |= _replace_by_constant(output, value)
+        changed |= _replace_by_constant(output, value)
     return changed
 
 
