@@ -137,8 +137,8 @@ def test_the_signature_as_python_writes_it() -> None:
             [X],
             {"names": ["a", 3]},
             (
-                "f() argument 'names' (position 3) takes List[str], but got a list: ['a', 3], in which names[1] is an int:"
-                " 3 instead of str"
+                "f() argument 'names' (position 3) takes List[str], but got a list: ['a', 3], "
+                "in which names[1] is an int: 3 instead of str"
             ),
         ),
         ([X], {"names": "ab"}, "f() argument 'names' (position 3) takes List[str], but got a str: 'ab'"),
