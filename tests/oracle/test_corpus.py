@@ -64,19 +64,33 @@ def _check_answers(program: Program) -> None:
         eager = program.subject()
         for call in range(3):
             ours, theirs = fresh(sample), fresh(sample)
-            assert_same(_outcome(compiled, ours), _outcome(eager, theirs), f"call {call + 1} of {program.name}")
+            _assert_same_outcome(
+                _outcome(compiled, ours), _outcome(eager, theirs), f"call {call + 1} of {program.name}"
+            )
             assert_same(ours, theirs, f"arguments after call {call + 1} of {program.name}")
         if isinstance(eager, torch.nn.Module):
             assert_same(dict(compiled.state_dict()), dict(eager.state_dict()), f"state of {program.name}")
 
 
-def _outcome(function: Any, arguments: Sample) -> tuple[str, Any]:
-    """What a call gives, or the class of what it raises and its text."""
+def _outcome(function: Any, arguments: Sample) -> Any:
+    """What a call gives, or what it raises."""
     torch.manual_seed(1)
     try:
-        return "returned", _plain(copy.deepcopy(function(*arguments)))
+        return _plain(copy.deepcopy(function(*arguments)))
     except Exception as error:
-        return "raised", f"{type(error).__name__}: {error}"
+        return error
+
+
+def _assert_same_outcome(actual: Any, expected: Any, where: str) -> None:
+    """The same result; or an exception of the same class, with the same text where it is the program that raises it."""
+    if not isinstance(expected, Exception):
+        if isinstance(actual, Exception):
+            raise actual
+        assert_same(actual, expected, where)
+        return
+    assert isinstance(actual, type(expected)), f"{where} gives {actual!r}, not {expected!r}"
+    if not isinstance(actual, rekindle.RekindleError):
+        assert str(actual) == str(expected), f"{where} raises {actual!r}, not {expected!r}"
 
 
 def _plain(value: Any) -> Any:

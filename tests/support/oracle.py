@@ -61,28 +61,39 @@ def script_with_torch(program: Any) -> Any:
 
 
 def normalise_program(compiled: Any) -> list[str]:
-    """The graph of a compiled function, or those of all methods of a compiled module and of the modules in it."""
+    """The graph of a compiled function, or those of all methods of a compiled module and of the modules in it.
+
+    Methods that Python calls on its own account (``__len__`` of a container) are not looked at: nothing in the
+    program asked for them. Modules of one type have one program, which stands under the first of them.
+    """
     if not isinstance(compiled, torch.nn.Module):
         return normalise(str(compiled.graph))
     lines: list[str] = []
+    seen: set[str] = set()
     for path, module in compiled.named_modules():
         for method in _compiled_methods(module):
+            graph = str(_method_graph(module, method))
+            if method in CONTAINER_METHODS or graph.partition("):\n")[0] + method in seen:
+                continue
+            seen.add(graph.partition("):\n")[0] + method)
             lines.append(f"{path}.{method}" if path else method)
-            lines.extend("  " + line for line in normalise(str(_method_graph(module, method))))
+            lines.extend("  " + line for line in normalise(graph))
     return lines
 
 
+CONTAINER_METHODS = ("__len__", "__contains__")
+
+
 def _compiled_methods(module: Any) -> list[str]:
-    # torch.jit tells by way of its C++ module; ours has the same question as a method of its own.
     if isinstance(module, torch.jit.ScriptModule):
         return sorted(module._c._method_names())
-    return sorted(module.compiled_methods())
+    return sorted(module.script_type.methods)
 
 
 def _method_graph(module: Any, name: str) -> Any:
     if isinstance(module, torch.jit.ScriptModule):
         return module._c._get_method(name).graph
-    return getattr(module, name).graph
+    return module.script_type.methods[name].graph
 
 
 def normalise(text: str) -> list[str]:

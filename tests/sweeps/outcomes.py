@@ -41,7 +41,7 @@ def check(
     values: bool = True,
     calls: int = 1,
 ) -> Outcome:
-    """Compile what ``subject`` gives, and compare calls of it with eager's; shapes and dtypes only without ``values``."""
+    """Compile what ``subject`` gives, compare calls of it with eager's; shapes and dtypes without ``values``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the operators themselves warn about much that is not our business here
         try:

@@ -47,15 +47,31 @@ def augmented_float(f: float) -> float:
 
 
 @program((ramp(2, start=1.0),))
-def augmented_tensor_more(x):
-    x **= 2
-    y = x.to(torch.int64)
-    y = y // 2
-    y %= 3
+def augmented_tensor_power(x):
+    y = x
+    y **= 2
+    return x, y
+
+
+@program((ramp(2, start=1.0).long(),))
+def augmented_tensor_remainder(x):
+    x %= 3
+    return x
+
+
+@program((ramp(2, start=1.0).long(),))
+def augmented_tensor_bits(x):
+    y = x
     y |= 1
     y &= 3
-    y <<= 1
     return x, y
+
+
+@program((ramp(2, start=1.0).long(),))
+def augmented_tensor_shifts(x):
+    x <<= 2
+    x >>= 1
+    return x
 
 
 @program(("a",))
