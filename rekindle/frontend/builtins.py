@@ -54,6 +54,32 @@ def ge(a: $scalar, b: Tensor) -> Tensor:
     return b <= a
 """)
 
+# torch.jit takes the tensor for an int here, which fails for all but single elements; Python asks the tensor.
+_BITS_OF_SCALAR_AND_TENSOR = Template("""
+def __and__(a: $scalar, b: Tensor) -> Tensor:
+    return b & a
+
+def __or__(a: $scalar, b: Tensor) -> Tensor:
+    return b | a
+
+def __xor__(a: $scalar, b: Tensor) -> Tensor:
+    return b ^ a
+""")
+
+_OTHERS_OF_SCALAR_AND_TENSOR = """
+def __lshift__(a: int, b: Tensor) -> Tensor:
+    return torch.bitwise_left_shift(a, b)
+
+def __rshift__(a: int, b: Tensor) -> Tensor:
+    return torch.bitwise_right_shift(a, b)
+
+def floordiv(a: int, b: Tensor) -> Tensor:
+    return torch.floor_divide(torch.zeros_like(b) + a, b)
+
+def floordiv(a: float, b: Tensor) -> Tensor:
+    return torch.floor_divide(torch.zeros_like(b) + a, b)
+"""
+
 _TUPLES = Template("""
 def _$name(x: BroadcastingList$length[$scalar]) -> List[$scalar]:
     return x
@@ -88,6 +114,8 @@ def _texts() -> list[str]:
     return [
         *(_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int", "complex")),
         *(_ORDER_OF_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int")),
+        *(_BITS_OF_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("int", "bool")),
+        _OTHERS_OF_SCALAR_AND_TENSOR,
         *(
             _TUPLES.substitute(name=name, length=length, scalar=scalar)
             for scalar in ("float", "int")
@@ -125,10 +153,10 @@ def _functions() -> dict[str, list[FunctionRecord]]:
 
 def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> FunctionRecord:
     def define(record: FunctionRecord) -> None:
-        record.define(*emit_function(definition, resolver))
+        record.define(*emit_function(definition, resolver, name=kind))
 
     # The signatures say all: which function fits a call is known before any of them is compiled.
-    return FunctionRecord(kind, _schema=declare_schema(definition, resolver), definer=define)
+    return FunctionRecord(kind, _schema=declare_schema(definition, resolver, name=kind), definer=define)
 
 
 def find_builtin_functions(kind: str) -> Sequence[FunctionRecord]:

@@ -1,17 +1,15 @@
 """Which overload a call means, and the nodes that make its arguments fit.
 
 Overloads are tried in order: first as the arguments are, then with implicit conversions. Matching is done in two
-steps, so that
-an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and gives a plan of
-every input,
-:meth:`CallPlan.inputs` makes the nodes.
+steps, so that an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and
+gives a plan of every input, :meth:`CallPlan.inputs` makes the nodes.
 
 Conversions:
 
 * an int or float stands for an ``int[2]``, repeated;
 * trailing positional arguments stand for a list (``x.view(2, 3)``), a tuple for a list of its elements' type;
 * with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float,
-a str for a Device.
+  a bool for an int, float or Scalar, a str for a Device.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
+    BOOL,
     COMPLEX,
     DEVICE,
     FLOAT,
@@ -36,7 +35,6 @@ from rekindle.ir.types import (
     TENSOR,
     Bindings,
     ListType,
-    NoneType,
     OptionalType,
     TensorType,
     TupleType,
@@ -129,7 +127,7 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if conversions:
         kind = _implicit_conversion(actual, type)
         if kind is not None:
-            return _call(kind, argument), type
+            return _cast(argument, type) if kind == "prim::unchecked_cast" else _call(kind, argument), type
     return argument_builder(argument), actual
 
 
@@ -154,6 +152,7 @@ def _empty_list(type: ListType) -> Builder:
 
 _FROM_TENSOR = {FLOAT: "aten::FloatImplicit", COMPLEX: "aten::ComplexImplicit", INT: "aten::IntImplicit"}
 _FROM_NUMBER: dict[Type, str] = {FLOAT: "aten::Float", COMPLEX: "aten::Complex", INT: "aten::Int"}
+_FROM_BOOL: dict[Type, str] = {FLOAT: "aten::Float", INT: "aten::Int", NUMBER: "prim::unchecked_cast"}
 
 
 def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
@@ -161,6 +160,8 @@ def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
         return "aten::ScalarImplicit" if wanted == NUMBER else _FROM_TENSOR.get(wanted)  # type: ignore[call-overload]
     if actual == NUMBER:
         return _FROM_NUMBER.get(wanted)
+    if actual == BOOL:
+        return _FROM_BOOL.get(wanted)
     if actual == STRING and wanted == DEVICE:
         return "aten::device"
     return None
@@ -169,6 +170,17 @@ def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
 def _call(kind: str, argument: CallArgument) -> Builder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert(kind, [argument.materialise(graph)], range=range)
+
+    return build
+
+
+def _cast(argument: CallArgument, type: Type) -> Builder:
+    """The value as it is, under another type: where a number is wanted, operators take a bool for what it is in
+    Python, and ``torch.full([2], True)`` is a tensor of bools."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        value = argument.materialise(graph)
+        return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
 
     return build
 
@@ -297,21 +309,17 @@ def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
     """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
-    type = without_none(formal.type)
-    return last and isinstance(type, ListType) and not has_free_variables(type) and formal.size is None
+    return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
 
 
 def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
-    type = actual.type
-    wanted = without_none(formal.type)
+    type, wanted = actual.type, formal.type
     assert isinstance(wanted, ListType)
-    if isinstance(type, ListType) or (isinstance(type, NoneType) and formal.type.is_optional):
-        return True
-    return isinstance(type, TupleType) and _all_fit(type, wanted.element, True)
+    return isinstance(type, ListType) or (isinstance(type, TupleType) and _all_fit(type, wanted.element, True))
 
 
 def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Bindings, conversions: bool) -> Builder:
-    type = without_none(formal.type)
+    type = formal.type
     assert isinstance(type, ListType)
     element = Argument(formal.name, type.element)
     builders = [_plan_argument(element, item, bindings, conversions) for item in rest]

@@ -107,6 +107,8 @@ def _replace_by_constant(output: Value, value: object) -> bool:
         constant = graph.create_constant(value, type, output.node.range)
     except GraphError:
         return False
+    if not constant.output.type.is_subtype_of(output.type):
+        return False  # a bool that was cast to a Scalar: its own type would not fit where it is used
     constant.callstack = output.node.callstack
     constant.insert_before(output.node)
     output.replace_all_uses_with(constant.output)

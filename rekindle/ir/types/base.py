@@ -110,7 +110,7 @@ class NumberType(_SimpleType):
 
     def accepts(self, other: Type) -> bool:
         if isinstance(other, UnionBase):
-            return all(member.is_subtype_of(self) for member in other.contained)
+            return not other.is_optional and all(member.is_subtype_of(self) for member in other.contained)
         return isinstance(other, (IntType, FloatType, ComplexType))
 
 
