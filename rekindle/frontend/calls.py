@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.errors import TypeMismatchError, UnsupportedError
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
@@ -44,10 +44,26 @@ class CallEmitter(LoopEmitter):
     def _zip(self, call: Apply, hint: Type | None) -> SugaredValue:
         if not call.inputs:
             raise TypeMismatchError("zip takes at least one iterable", call.range)
+        strict = False
         for item in call.attributes:
-            raise UnsupportedError(f"zip takes no keyword argument '{item.name.name}' here", item.range)
+            if item.name.name != "strict" or item.value.tree.kind not in ("true", "false"):
+                raise UnsupportedError(f"zip takes no keyword argument '{item.name.name}' here", item.range)
+            strict = item.value.tree.kind == "true"
         children = [self.emit_sugared(item).iterator(item.range, self.graph) for item in call.inputs]
+        if strict:
+            self._check_lengths(call.range, children)
         return IterableTree(call.range, self.graph, children)
+
+    def _check_lengths(self, range: SourceRange, children: list[SugaredValue]) -> None:
+        """``zip(…, strict=True)``: a ValueError if the lengths differ."""
+        first, *others = [child.length(range, self.graph) for child in children]
+        for other in others:
+            node = self.insert_node("prim::If", range, [self.insert("aten::eq", range, first, other)], [])
+            node.add_block()
+            with self.inside(node.add_block()):
+                message = self.graph.insert_constant("zip() was given iterables of different lengths", range=range)
+                name = self.graph.insert_constant("ValueError", range=range)
+                self.insert_node("prim::RaiseException", range, [message, name], [])
 
     def _enumerate(self, call: Apply, hint: Type | None) -> SugaredValue:
         inputs = self._expect(call, 1, 2)

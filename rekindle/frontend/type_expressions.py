@@ -165,12 +165,20 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """The 2 of ``BroadcastingList2[int]``: one value stands for a list of that length."""
+    """The 2 of ``BroadcastingList2[int]``, also as an Optional: one value stands for a list of that length."""
+    if expr.tree.kind == "|":
+        either = BinOp(expr.tree)
+        return broadcast_size(either.lhs) or broadcast_size(either.rhs)
     if expr.tree.kind != Subscript.KIND:
         return None
-    name = dotted_name(Subscript(expr.tree).value)
+    subscript = Subscript(expr.tree)
+    name = dotted_name(subscript.value)
+    if name is None:
+        return None
+    if _strip(name) == "Optional" and len(subscript.indices) == 1:
+        return broadcast_size(subscript.indices[0])
     stem = "BroadcastingList"
-    if name is None or not _strip(name).startswith(stem):
+    if not _strip(name).startswith(stem):
         return None
     digits = _strip(name)[len(stem) :]
     return int(digits) if digits.isdigit() else None

@@ -17,7 +17,7 @@ import torch._jit_internal as _marks
 from torch.nn.parameter import is_lazy
 
 from rekindle.errors import CompileError, NotScriptableError
-from rekindle.ir.types import NONE, ClassType, InterfaceType, Type
+from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
@@ -207,12 +207,16 @@ class _Gatherer:
                 continue  # a parameter, a part, or a name that __init__ did not set
             value = getattr(self.module, name)
             if is_constant(value):
-                self.facts.constants[name] = _frozen(value)
+                self.facts.constants[name] = _frozen(self._as_declared(name, value))
             elif name in getattr(self.module, "__constants__", ()) and not _is_callable(value):
                 self.facts.failed[name] = (
                     f"it is declared a constant, and a value of class '{spell_annotation(type(value))}' cannot be one; "
                     "constants are numbers, strings, None, dtypes, devices, enum members, and lists and tuples of these"
                 )
+
+    def _as_declared(self, name: str, value: Any) -> Any:
+        """``value``; an int as a float where it is declared to be one."""
+        return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:
         """An attribute in the module's dict."""

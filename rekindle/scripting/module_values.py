@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -71,8 +71,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRec
 
 def _class_function(cls: type, name: str) -> FunctionType | None:
     found = inspect.getattr_static(cls, name, None)
-    if not isinstance(found, FunctionType) or found is torch.nn.Module.forward:
-        return None
+    if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
+        return None  # what nn.Module itself can do is for Python only
     # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
     return None if modifier_of(found) is Modifier.COPIED else found
 
@@ -177,10 +177,12 @@ class ModuleValue(SugaredValue):
         accessors = property_of(self.concrete, name)
         if accessors is not None:
             return MethodValue(self.value, accessors.getter).call(range, graph, [], [], 1)
-        if name in ("keys", "values", "items") and facts.container in (Container.DICT, Container.PARAMETER_DICT):
-            return _DictView(self, name)
+        if name in _DICT_VIEWS and self._is_dict:
+            return _View(self, name)
         if name in facts.failed:
             return None
+        if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
+            return _View(self, name)
         return self._from_class(range, graph, name)
 
     def _function(self, function: FunctionType | Function) -> SugaredValue:
@@ -388,8 +390,15 @@ class ModuleValue(SugaredValue):
         return SimpleValue(node.output)
 
 
-class _DictView(SugaredValue):
-    """``self.layers.items`` and the like."""
+_DICT_VIEWS: Final = ("keys", "values", "items")
+_TREE_VIEWS: Final = (
+    *("children", "named_children", "modules", "named_modules"),
+    *("parameters", "named_parameters", "buffers", "named_buffers"),
+)
+
+
+class _View(SugaredValue):
+    """A method that lists what is in a module: ``self.layers.items``, ``self.named_children``. A loop over the list is unrolled."""
 
     def __init__(self, module: ModuleValue, view: str) -> None:
         self.module = module
@@ -408,14 +417,46 @@ class _DictView(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         if args or kwargs:
-            raise TypeMismatchError(f"'{self.view}' takes no arguments", range)
-        module = self.module
+            raise UnsupportedError(f"'{self.view}' takes no arguments in a program", range)
+        pairs = list(self._pairs(range, graph))
         if self.view == "keys":
-            return SugaredTuple(module._keys(range, graph))
-        if self.view == "values":
-            return SugaredTuple(module._items(range, graph))
-        pairs = zip(module._keys(range, graph), module._items(range, graph), strict=True)
-        return SugaredTuple([SugaredTuple(pair) for pair in pairs])
+            return SugaredTuple([_name(name, range, graph) for name, _ in pairs])
+        if self.view == "items" or self.view.startswith("named_"):
+            return SugaredTuple([SugaredTuple([_name(name, range, graph), found]) for name, found in pairs])
+        return SugaredTuple([found for _, found in pairs])
+
+    def _pairs(self, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
+        module = self.module
+        if self.view in _DICT_VIEWS:
+            return ((name, module.attribute(range, graph, name)) for name in module.facts.items)
+        what = self.view.removeprefix("named_")
+        if what == "children":
+            return ((name, module.attribute(range, graph, name)) for name in module.facts.submodules)
+        if what == "modules":
+            return _walk(module, "", range, graph)
+        return (
+            (f"{prefix}{name}", found.attribute(range, graph, name))
+            for path, found in _walk(module, "", range, graph)
+            if isinstance(found, ModuleValue)
+            for prefix in [f"{path}." if path else ""]
+            for name, slot in found.concrete.type.attributes.items()
+            if slot.kind == what[:-1] and slot.type != NONE
+        )
+
+
+def _walk(
+    module: SugaredValue, path: str, range: SourceRange, graph: Graph
+) -> Iterator[tuple[str, SugaredValue]]:
+    """The module and those within it, each with the path to it."""
+    yield path, module
+    if isinstance(module, ModuleValue):
+        for name in module.facts.submodules:
+            part = module.attribute(range, graph, name)
+            yield from _walk(part, f"{path}.{name}" if path else name, range, graph)
+
+
+def _name(name: str, range: SourceRange, graph: Graph) -> SugaredValue:
+    return SimpleValue(graph.insert_constant(name, range=range))
 
 
 class SuperForm(SugaredValue):

@@ -12,12 +12,10 @@ from rekindle.frontend.emitter import declare_schema
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
-from rekindle.ir.registry import Effects, Operation
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ANY, TENSOR, Type
-from rekindle.ops.declare import implements_for_node
 from rekindle.scripting.markers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def
 
@@ -55,7 +53,7 @@ class PythonFunctionValue(SugaredValue):
             inputs = plan.inputs(graph, range)
         node = graph.create("prim::PythonOp", inputs, types=[result], range=range)
         node.attributes["name"] = self.function.__name__
-        node.attributes["function"] = ConstantObject(_PythonFunction(self.function))
+        node.attributes["function"] = ConstantObject(self.function)
         return SimpleValue(graph.insert_node(node).output)
 
     def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
@@ -63,18 +61,6 @@ class PythonFunctionValue(SugaredValue):
         inputs = [graph.insert_constant(message, range=range), graph.insert_constant("NotImplementedError", range=range)]
         graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
-
-
-class _PythonFunction:
-    """A function as an attribute of a node: compared by identity."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __repr__(self) -> str:
-        return f"<Python function {self.function.__qualname__}>"
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
@@ -91,14 +77,3 @@ def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_met
     declared = declare_schema(definition, resolver, defaults=defaults, parameter_types=types_of_self)
     variable = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
     return FunctionSchema(declared.name, "", declared.arguments, declared.returns or (Argument("", TENSOR),), variable)
-
-
-@implements_for_node("prim::PythonOp(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
-def call_python(node: Node) -> Operation:
-    """Call the Python function that attribute ``function`` holds."""
-    held = node["function"]
-    assert isinstance(held, ConstantObject)
-    wrapped = held.value
-    assert isinstance(wrapped, _PythonFunction)
-    function: Operation = wrapped.function
-    return function
