@@ -257,12 +257,13 @@ class ExpressionParser:
                 if lexer.cur.kind in _COMPREHENSION:
                     raise refuse("set_comprehension", self.since(opening.start))
             if not is_set:
+                self._unstarred(keys[-1])
                 lexer.expect(":")
                 values.append(self.expression())
                 if len(keys) == 1 and lexer.cur.kind in _COMPREHENSION:
                     generators = self._generators()
                     self._close("}")
-                    return DictComp.create(self.since(opening.start), self._unstarred(keys[0]), values[0], generators)
+                    return DictComp.create(self.since(opening.start), keys[0], values[0], generators)
             if not lexer.next_if(","):
                 break
         self._close("}")

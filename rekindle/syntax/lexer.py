@@ -97,6 +97,7 @@ GRAPH = Dialect(
 _BLANK_LINES = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(\#[^\r\n]*\Z)?")
 _TYPE_COMMENT = re.compile(r"[ \t\f]*#[ \t]*type:(?![ \t]*ignore\b)[ \t]*([^#\r\n]*[^#\s])")
 _LINE = re.compile(r"[^\r\n]*[\r\n]*")
+_BEHIND_NUMBERS = frozenset(["and", "else", "for", "if", "in", "is", "not", "or"])
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
@@ -286,7 +287,9 @@ def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
         tail = at
         while tail < end and (text[tail].isalnum() or text[tail] == "_"):
             tail += 1
-        raise ParseError(f"'{text[begin:tail]}' is neither a number nor a name.", source.range(begin, tail))
+        # Python reads ``1if x else 2``, if with a warning.
+        if text[at:tail] not in _BEHIND_NUMBERS:
+            raise ParseError(f"'{text[begin:tail]}' is neither a number nor a name.", source.range(begin, tail))
     if len(number) > 1 and number[0] == "0" and number.replace("_", "").isdigit() and number.strip("0_"):
         raise ParseError(
             f"A decimal integer cannot begin with a zero: '{number}'.",

@@ -57,6 +57,9 @@ _REFUSED: dict[str, str] = {
 
 _TYPE_COMMENT = re.compile(r"#[ \t]*type:(?![ \t]*ignore\b)")
 
+_BLANK = r"(?:\s|\\\n)+"
+_DEFINES = re.compile(rf"(?:async{_BLANK})?(?:def|class){_BLANK}")
+
 
 class StatementBuilder(ExpressionBuilder):
     """Builds the trees of one source's statements."""
@@ -131,6 +134,10 @@ class StatementBuilder(ExpressionBuilder):
 
     # ---------------------------------------------------------------------------------------------- compound statements
 
+    def _until(self, node: ast.stmt, body: Sequence[Stmt]) -> SourceRange:
+        """From the start of ``node`` to the end of ``body``; a ``;`` behind its last statement does not count."""
+        return SourceRange(self.source, self.start_of(node), body[-1].range.end)
+
     def _if(self, node: ast.If) -> Stmt:
         """``elif`` makes an ``if`` in the ``else`` branch; a long chain is built from its end, without recursion."""
         chain = [node]
@@ -140,7 +147,7 @@ class StatementBuilder(ExpressionBuilder):
         otherwise = self.stmts(chain[-1].orelse)
         result: Stmt | None = None
         for link, (condition, body) in zip(reversed(chain), reversed(parts), strict=True):
-            result = If.create(self.range_of(link), condition, body, otherwise)
+            result = If.create(self._until(link, otherwise or body), condition, body, otherwise)
             otherwise = [result]
         assert result is not None
         return result
@@ -148,12 +155,14 @@ class StatementBuilder(ExpressionBuilder):
     def _while(self, node: ast.While) -> Stmt:
         if node.orelse:
             raise refuse("while_else", self.range_of(node))
-        return While.create(self.range_of(node), self.expr(node.test), self.stmts(node.body))
+        condition, body = self.expr(node.test), self.stmts(node.body)
+        return While.create(self._until(node, body), condition, body)
 
     def _for(self, node: ast.For) -> Stmt:
         if node.orelse:
             raise refuse("for_else", self.range_of(node))
-        return For.create(self.range_of(node), self.expr(node.target), self.expr(node.iter), self.stmts(node.body))
+        target, iterable, body = self.expr(node.target), self.expr(node.iter), self.stmts(node.body)
+        return For.create(self._until(node, body), target, iterable, body)
 
     def _with(self, node: ast.With) -> Stmt:
         items: list[WithItem] = []
@@ -162,7 +171,8 @@ class StatementBuilder(ExpressionBuilder):
             target = self.maybe(item.optional_vars)
             range = context.range if target is None else context.range.merge(target.range)
             items.append(WithItem.create(range, context, target))
-        return With.create(self.range_of(node), items, self.stmts(node.body))
+        body = self.stmts(node.body)
+        return With.create(self._until(node, body), items, body)
 
     # ------------------------------------------------------------------------------------------------------ definitions
 
@@ -177,6 +187,7 @@ class StatementBuilder(ExpressionBuilder):
             head = SourceRange(self.source, range.start, self._head_end(range.start))
             params, returns = apply_type_comments(self._lexer, head, self._first_statement(node), params, returns)
         body = [] if signature_only else self.stmts(node.body)
+        range = self._until(node, body) if body else range
         return Def.create(range, self._defined_name(node), params, returns, body)
 
     def _head_end(self, start: int) -> int:
@@ -214,14 +225,14 @@ class StatementBuilder(ExpressionBuilder):
                 raise refuse("class_in_class", self.range_of(statement))
             else:
                 body.append(self.stmt(statement))
-        return ClassDef.create(self.range_of(node), self._defined_name(node), self.exprs(node.bases), body)
+        range = self._until(node, body) if body else self.range_of(node)
+        return ClassDef.create(range, self._defined_name(node), self.exprs(node.bases), body)
 
     def _defined_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Ident:
         """The name behind ``def`` or ``class``, of which ``ast`` does not tell the place."""
-        start = self.source.text.find(node.name, self.start_of(node) + 3)
-        if start < 0:  # a name that Python normalised
-            return Ident.create(self.range_of(node), node.name)
-        return Ident.create(SourceRange(self.source, start, start + len(node.name)), node.name)
+        keyword = _DEFINES.match(self.source.text, self.start_of(node))
+        assert keyword is not None
+        return Ident.create(SourceRange(self.source, keyword.end(), keyword.end() + len(node.name)), node.name)
 
     def _params(self, arguments: ast.arguments, *, drop_variadic: bool) -> list[Param]:
         if not drop_variadic:

@@ -61,7 +61,7 @@ def test_a_long_tree_takes_a_line_for_each_child() -> None:
 (def
   (ident f)
   (list
-    (param (ident x) (option (variable (ident int))) (option) )
+    (param (ident x) (option (variable (ident int))) (option) "")
     (param (ident y) (option) (option (const 1)) *))
   (option)
   (list
@@ -70,6 +70,23 @@ def test_a_long_tree_takes_a_line_for_each_child() -> None:
       (apply (variable (ident range)) (list (variable (ident x))) (list))
       (list (aug_assign (variable (ident y)) + (variable (ident i)))))
     (return (variable (ident y)))))"""
+    )
+
+
+def test_strings_that_are_no_words_stand_in_quotes() -> None:
+    assert (
+        str(parse_expression("f('a b', '', '(', 'é', 'line\\n', 'a.b')"))
+        == """\
+(apply
+  (variable (ident f))
+  (list
+    (string_literal "a b")
+    (string_literal "")
+    (string_literal "(")
+    (string_literal é)
+    (string_literal "line\\n")
+    (string_literal a.b))
+  (list))"""
     )
 
 
