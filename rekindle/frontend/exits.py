@@ -19,7 +19,7 @@ Values that no one will read, because control has left, are ``prim::Uninitialize
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -142,18 +142,15 @@ class _ExitTransform:
 
     def _delete_from(self, block: Block, first: Node) -> None:
         """Delete ``first`` and what stands behind it, which never runs."""
-        node = block.return_node.prev
-        end = first.prev
-        while node is not end:
-            if node.kind != "prim::Return":
-                for output in node.outputs:
-                    if output.has_uses:
-                        output.replace_all_uses_with(self._uninitialized_value(output.type))
-                preceding = node.prev
-                node.destroy()
-                node = preceding
-            else:
-                break
+        while first is not block.return_node:
+            last = block.return_node.prev
+            for value in [*last.outputs, *(value for inner in last.blocks for value in _visible_values(inner))]:
+                if value.has_uses:
+                    value.replace_all_uses_with(self._uninitialized_value(value.type))
+            is_first = last is first
+            last.destroy()
+            if is_first:
+                return
 
     def _guard_rest(self, block: Block, exit: _Exit, first: Node) -> _Exit:
         """Run ``first`` and what stands behind it only if control has not left."""
@@ -167,8 +164,20 @@ class _ExitTransform:
         placeholders = self._like(block.outputs)
         _add_if_outputs(guard, placeholders, block.outputs)
         _set_outputs(block, guard.outputs)
+        if block.owning_node is not None and block.owning_node.kind == "prim::With":
+            self._pass_on_escaping(guard)
         left.append(self.graph.create(self.kind, exit.values, outputs=0))
         return self._transform_if(guard)
+
+    def _pass_on_escaping(self, guard: Node) -> None:
+        """Let ``guard`` return what is used outside of it: the values of a ``with`` body are known behind it."""
+        stayed = guard.blocks[1]
+        for value in list(_visible_values(stayed)):
+            outside = [use for use in value.uses if not _stands_in(use.user, stayed)]
+            if outside:
+                (output,) = _add_if_outputs(guard, self._like([value]), [value])
+                for use in outside:
+                    use.user.replace_input(use.offset, output)
 
     # ------------------------------------------------------------------------------------------- nodes
 
@@ -195,9 +204,7 @@ class _ExitTransform:
             # The body may not run at all, so that a loop never surely throws.
             return self._wont()
         # Leaving the function leaves the loop: it goes on only if control has not left.
-        choice = self.graph.create("prim::If", [exit.flag], outputs=0)
-        choice.add_block(), choice.add_block()
-        body.append(choice)
+        choice = body.append(self._new_if(exit.flag))
         (condition,) = _add_if_outputs(choice, [self.false], [body.outputs[0]])
         body.replace_output(0, condition)
         carried = [(self.false, exit.flag)]
@@ -230,6 +237,15 @@ class _ExitTransform:
             node = self.graph.block.prepend(self.graph.create("prim::Uninitialized", types=[type]))
             found = self._uninitialized[type] = node.output
         return found
+
+
+def _visible_values(block: Block) -> Iterator[Value]:
+    """The values of ``block``, and of the ``with`` bodies in it."""
+    for node in block.nodes:
+        yield from node.outputs
+        if node.kind == "prim::With":
+            for inner in node.blocks:
+                yield from _visible_values(inner)
 
 
 def _joined_status(then: _Status, otherwise: _Status) -> _Status:
