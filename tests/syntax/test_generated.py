@@ -33,8 +33,12 @@ def padded(operator: str, left: str, right: str) -> str:
     return f" {operator} " if operator in word else left + operator + right
 
 
+def call(callee: str, inputs: list[str], keywords: list[str]) -> str:
+    return f"{callee}({', '.join(inputs + [f'k{i}={value}' for i, value in enumerate(keywords)])})"
+
+
 def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Expressions made of expressions. Operands stand in parentheses, or as they are: then operators bind as they do."""
+    """Expressions made of expressions. Operands may stand without parentheses: then operators bind as they do."""
     # Outermost operators inside a postfix operand need their parentheses, and a number its own before a dot.
     closed = st.one_of(name, inner.map("({})".format))
     items = st.lists(inner, min_size=0, max_size=3)
@@ -45,9 +49,7 @@ def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("(not {})".format, inner),
         st.builds("({} if {} else {})".format, inner, inner, inner),
         st.builds("{}.{}".format, closed, name),
-        st.builds(
-            lambda f, a, b: f"{f}({', '.join([*a, *(f'k{i}={e}' for i, e in enumerate(b))])})", closed, items, items
-        ),
+        st.builds(call, closed, items, items),
         st.builds(lambda v, i: f"{v}[{', '.join(i)}]", closed, st.lists(inner, min_size=1, max_size=3)),
         st.builds("{}[{}:{}, ::{}]".format, closed, inner, inner, inner),
         st.builds(lambda e: f"[{', '.join(e)}]", items),
@@ -67,7 +69,7 @@ def by_python(text: str) -> StatementBuilder:
 
 
 @given(expressions)
-@settings(max_examples=400)
+@settings(max_examples=300)
 def test_expressions(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ``1 is x`` and the like
@@ -106,7 +108,7 @@ programs = st.lists(st.recursive(simple, nest, max_leaves=5), min_size=1, max_si
 
 
 @given(programs)
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_programs(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
