@@ -11,6 +11,7 @@ from rekindle.frontend.calls import CallEmitter
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
@@ -215,6 +216,7 @@ class AssignmentEmitter(CallEmitter):
             indexed = self.insert("aten::index", range, view, indices)
             self.insert("aten::index_put_", range, view, indices, self._augment(statement, indexed))
             return
+        check_items_can_change(base, target.range)
         if len(target.indices) != 1 or target.indices[0].tree.kind == "slice":
             raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
         index = self.emit_expression(target.indices[0])

@@ -209,6 +209,7 @@ class SubscriptEmitter(ConditionEmitter):
         if isinstance(base.type, TensorType):
             self._assign_tensor(range, target, base, value)
             return
+        check_items_can_change(base, target.range)
         indices = target.indices
         if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
             raise UnsupportedError(
@@ -242,6 +243,14 @@ class SubscriptEmitter(ConditionEmitter):
 _positions = range
 
 _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)"
+
+
+def check_items_can_change(base: Value, range: SourceRange) -> None:
+    """A tuple would be taken for a list, a copy that nobody sees."""
+    if isinstance(base.type, TupleType):
+        raise TypeMismatchError(
+            f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"
+        )
 
 
 def _needs_dim(index: _Index) -> bool:
