@@ -10,8 +10,8 @@ from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.calls import CallEmitter
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.subscripts import check_items_can_change
+from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
