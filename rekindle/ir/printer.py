@@ -66,6 +66,15 @@ def print_node(node: Node, *, ranges: bool = True) -> str:
     return "".join(printer.lines)
 
 
+def print_head(node: Node) -> str:
+    """The line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
+    if node.kind == "prim::Return":
+        return f"return ({_names(node.inputs)})"
+    if node.kind == "prim::Param":
+        return f"inputs ({', '.join(map(_Printer(True).declare, node.outputs))})"
+    return _Printer(True).head(node).rstrip("\n")
+
+
 class _Printer:
     __slots__ = ("_groups", "_ranges", "_types", "lines")
 
@@ -76,7 +85,7 @@ class _Printer:
         self.lines: list[str] = []
 
     def graph(self, graph: Graph) -> str:
-        inputs = ",\n      ".join(self._declare(value) for value in graph.inputs)
+        inputs = ",\n      ".join(self.declare(value) for value in graph.inputs)
         self.lines.append(f"graph({inputs}):\n")
         self.nodes(graph.nodes, 1)
         self.lines.append(f"  return ({_names(graph.outputs)})\n")
@@ -97,14 +106,14 @@ class _Printer:
             if isinstance(item, str):
                 self.lines.append("  " * level + item)
                 continue
-            self.lines.append("  " * level + self._node(item))
+            self.lines.append("  " * level + self.head(item))
             for index in reversed(range(len(item.blocks))):
                 block = item.blocks[index]
                 work.append((level + 2, f"-> ({_names(block.outputs)})\n"))
                 work.extend((level + 2, node) for node in block.nodes_reversed)
-                work.append((level + 1, f"block{index}({', '.join(map(self._declare, block.inputs))}):\n"))
+                work.append((level + 1, f"block{index}({', '.join(map(self.declare, block.inputs))}):\n"))
 
-    def _node(self, node: Node) -> str:
+    def head(self, node: Node) -> str:
         kind = node.kind
         attributes: Iterable[tuple[str, AttributeValue]] = node.attributes.items()
         if isinstance(node.attributes.get(SUBGRAPH), Graph):
@@ -112,14 +121,14 @@ class _Printer:
             self._groups.append(node)
             attributes = [(name, value) for name, value in attributes if name != SUBGRAPH]
         listed = ", ".join([f"{name}={self._attribute(node, value)}" for name, value in attributes])
-        text = f"{', '.join(map(self._declare, node.outputs))} = {kind}"
+        text = f"{', '.join(map(self.declare, node.outputs))} = {kind}"
         text += f"[{listed}]({_names(node.inputs)})" if listed else f"({_names(node.inputs)})"
         if node.scope:
             text += f", scope: {node.scope}"
         place = node.range.place if self._ranges else ""
         return f"{text} # {place}\n" if place else f"{text}\n"
 
-    def _declare(self, value: Value) -> str:
+    def declare(self, value: Value) -> str:
         type = value.type
         text = self._types.get(id(type))
         if text is None:

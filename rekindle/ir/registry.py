@@ -96,9 +96,11 @@ class OperatorRegistry:
         self._registered: dict[str, list[Operator]] = {}
         self._resolved: dict[str, tuple[Operator, ...]] = {}
         self._providers: list[Provider] = []
+        self._namespaces: set[str] = set()
 
     def register(self, operator: Operator) -> Operator:
         """Add an operator behind those of its kind. One with the same overload name is replaced."""
+        self._namespaces.add(operator.name.partition("::")[0])
         known = self._registered.setdefault(operator.name, [])
         for index, other in enumerate(known):
             if other.schema.overload == operator.schema.overload:
@@ -122,6 +124,8 @@ class OperatorRegistry:
         if found is None:
             provided = [operator for provider in self._providers for operator in provider(kind)]
             found = self._resolved[kind] = (*provided, *self._registered.get(kind, ()))
+            if found:
+                self._namespaces.add(kind.partition("::")[0])
         return found
 
     def find(self, qualified_name: str) -> Operator | None:
@@ -138,6 +142,10 @@ class OperatorRegistry:
             if operator.matches(node):
                 return operator
         return None
+
+    def knows_namespace(self, namespace: str) -> bool:
+        """Whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
+        return namespace in self._namespaces
 
     def registered_kinds(self) -> list[str]:
         """The kinds that were registered, without those that providers know."""

@@ -4,8 +4,9 @@ The grammar, in which a type of a schema may be followed by an alias annotation,
 
     type       = base annotation? (("[" size? "]" annotation?) | "?")*
     base       = name | "(" types? ")" | "Dict(" type "," type ")" | "Union(" types ")" | "NamedTuple(" fields? ")"
-               | ("Future" | "Await" | "RRef") ("(" type ")" | "[" type "]") | "Enum<" dotted ">" | tensor | dotted
-    fields     = name ":" type ("," name ":" type)*
+               | ("Future" | "Await" | "RRef") ("(" type ")" | "[" type "]") | ("Enum" | "InterfaceType") "<" dotted ">"
+               | tensor | dotted
+    fields     = name ":" type ("=" default)? ("," name ":" type ("=" default)?)*
     tensor     = "Float" facts | "FloatTensor" facts? | "Tensor" facts?         (and so for every dtype)
     facts      = "(" (size | "*" | "strides=[" … "]" | "requires_grad=" 0/1 | "device=" name (":" index)?),* ")"
     annotation = "(" sets "!"? ("->" sets)? ")"
@@ -25,6 +26,8 @@ from typing import Final, NamedTuple, NoReturn
 import torch
 
 from rekindle.errors import ParseError, Source
+from rekindle.ir.constants import OpaqueConstant
+from rekindle.ir.literals import read_number, read_string
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import WILDCARD, AliasInfo
 from rekindle.ir.types import (
@@ -54,6 +57,7 @@ from rekindle.ir.types import (
     EnumType,
     FunctionType,
     FutureType,
+    InterfaceType,
     ListType,
     OptionalType,
     RRefType,
@@ -91,7 +95,9 @@ _SPELLED: Final[dict[str, Type]] = {
 
 _DTYPES: Final = {name: dtype for dtype, name in DTYPE_NAMES.items()}
 _UNRANKED: Final = {f"{name}Tensor": dtype for name, dtype in _DTYPES.items()}
-_WITH_PARTS: Final = ("Dict", "Future", "Await", "RRef", "Union", "NamedTuple", "Enum", "Tensor", "Function")
+_WITH_PARTS: Final = ("Dict", "Future", "Await", "RRef", "Union", "NamedTuple", "Enum", "InterfaceType", "Function")
+
+_CONSTANTS: Final[Mapping[str, object]] = {"True": True, "False": False, "None": None}
 
 _CUSTOM_PREFIX: Final = "__torch__.torch.classes."
 _custom_classes: dict[str, ClassType] = {}
@@ -117,14 +123,13 @@ class Annotated(NamedTuple):
 class TypeReader:
     """Reads types from the tokens of ``lexer``. ``aliases`` tells whether annotations may follow them."""
 
-    __slots__ = ("_aliases", "_classes", "_enums", "_resolver", "lexer")
+    __slots__ = ("_aliases", "_classes", "_resolver", "lexer")
 
     def __init__(self, lexer: Lexer, resolver: Resolver | None = None, *, aliases: bool = False) -> None:
         self.lexer = lexer
         self._resolver = resolver
         self._aliases = aliases
         self._classes: dict[str, Type] = {}
-        self._enums: dict[str, EnumType] = {}
 
     def read(self) -> Type:
         """A type without annotations.
@@ -249,10 +254,9 @@ class TypeReader:
     def _with_parts(self, token: Token) -> tuple[Type, str | None, AliasInfo | None]:
         lexer, name = self.lexer, token.text
         if name == "Enum":
-            lexer.expect("<")
-            enum = self._enum(self._dotted(lexer.expect(IDENT)))
-            lexer.expect(">")
-            return enum, None, None
+            return self._in_angles(EnumType, lambda known: EnumType(known, ANY)), None, None
+        if name == "InterfaceType":
+            return self._in_angles(InterfaceType, InterfaceType), None, None
         if name == "NamedTuple":
             return self._named_tuple(), None, None
         square = lexer.cur.kind == "[" and name in ("Future", "RRef", "Await")
@@ -290,14 +294,38 @@ class TypeReader:
         lexer.expect("(")
         names: list[str] = []
         types: list[Type] = []
+        defaults: list[object] = []
         while lexer.cur.kind != ")":
             names.append(lexer.expect(IDENT).text)
             lexer.expect(":")
             types.append(self.read())
+            if lexer.next_if("=") is not None:
+                defaults.append(self._field_default(types[-1]))
+            elif defaults:
+                lexer.fail("A field without a default stands behind one that has a default.")
             if lexer.next_if(",") is None:
                 break
         lexer.expect(")")
-        return TupleType(tuple(types), None, tuple(names))
+        return TupleType(tuple(types), None, tuple(names), tuple(defaults))
+
+    def _field_default(self, type: Type) -> object:
+        """The default of a NamedTuple's field: a number, a string, True, False or None; the text of anything else."""
+        lexer = self.lexer
+        start = lexer.cur.start
+        depth = 0
+        while depth or lexer.cur.kind not in (",", ")"):
+            depth += (lexer.cur.kind in ("(", "[", "{")) - (lexer.cur.kind in (")", "]", "}"))
+            lexer.next()
+        text = lexer.source.text[start : lexer.end]
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text[:1] == '"':
+            return read_string(text)
+        try:
+            value = read_number(text)
+        except ValueError:
+            return OpaqueConstant(text)
+        return float(value) if type == FLOAT and isinstance(value, int) else value
 
     # ------------------------------------------------------------------------------------------- names
 
@@ -327,11 +355,16 @@ class TypeReader:
             found = self._classes[name] = ClassType(name) if found is None else found
         return found
 
-    def _enum(self, name: str) -> EnumType:
-        found = self._enums.get(name)
-        if found is None:
+    def _in_angles(self, kind: type[Type], make: Callable[[str], Type]) -> Type:
+        """``<name>`` behind Enum or InterfaceType."""
+        lexer = self.lexer
+        lexer.expect("<")
+        name = self._dotted(lexer.expect(IDENT))
+        lexer.expect(">")
+        found = self._classes.get(name)
+        if not isinstance(found, kind):
             known = self._resolver(name) if self._resolver is not None else None
-            found = self._enums[name] = known if isinstance(known, EnumType) else EnumType(name, ANY)
+            found = self._classes[name] = known if isinstance(known, kind) else make(name)
         return found
 
     # ------------------------------------------------------------------------------------ tensor facts

@@ -88,6 +88,10 @@ class InterfaceType(Type):
     is_module: bool = False
 
     def __str__(self) -> str:
+        return f"InterfaceType<{self.name.rpartition('.')[2]}>"
+
+    @property
+    def annotation(self) -> str:
         return self.name
 
     def accepts(self, other: Type) -> bool:
