@@ -109,13 +109,16 @@ class CallEmitter(LoopEmitter):
     def _dict(self, call: Apply, hint: Type | None) -> SugaredValue:
         inputs = self._expect(call, 0, 1)
         wanted = None if hint is None else without_none(hint)
-        if inputs and not call.attributes:
+        if inputs:
             source = self.emit_sugared(inputs[0])
             if isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
-                return SimpleValue(self.call_builtin("aten::dict", call.range, source.value))
-            return SimpleValue(self.dict_of(call.range, source, hint))
-        if inputs:
-            raise UnsupportedError("dict takes an iterable or keywords here, not both", call.range)
+                made = self.call_builtin("aten::dict", call.range, source.value)
+            else:
+                made = self.dict_of(call.range, source, hint)
+            for item in call.attributes:
+                key = self.graph.insert_constant(item.name.name, range=item.range)
+                self.call_builtin("aten::_set_item", item.range, made, key, self.emit_expression(item.value))
+            return SimpleValue(made)
         values = [self.emit_expression(item.value) for item in call.attributes]
         keys = [self.graph.insert_constant(item.name.name, range=item.range) for item in call.attributes]
         type = DictType(STRING, values[0].type if values else TENSOR)

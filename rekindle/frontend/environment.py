@@ -1,15 +1,14 @@
 """What each name means at a place in the program: a stack of frames, one for each block of control flow.
 
 A variable that holds a value of the graph is not bound to the value itself: assigning emits
-``prim::Store[name=x](%v)``, reading emits
-``prim::Load[name=x]()``, and the conversion to SSA finds out which store reaches which load. Sugared values, which
-have no place in the graph,
-are kept in a table of their own and cannot be assigned again.
+``prim::Store[name=x](%v)``, reading emits ``prim::Load[name=x]()``, and the conversion to SSA finds out which store
+reaches which load. Sugared values, which have no place in the graph, are kept in a table of their own and cannot be
+assigned again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
@@ -30,6 +29,8 @@ class Frame:
     types: dict[str, Type] = field(default_factory=dict)
     undefined_because: dict[str, str] = field(default_factory=dict)
     """Why a name that was assigned on some paths has no meaning here."""
+    hidden: dict[str, str] = field(default_factory=dict)
+    """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
     def find(self, name: str) -> Frame | None:
         """The innermost frame that knows ``name``."""
@@ -44,6 +45,15 @@ class Frame:
         """The type of the variable ``name``, if it is one that holds a value of the graph."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
+
+    def variable(self, name: str) -> str:
+        """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.hidden:
+                return frame.hidden[name]
+            frame = frame.parent
+        return name
 
     def find_reason(self, name: str) -> str | None:
         frame: Frame | None = self
@@ -62,6 +72,7 @@ class Environment:
         self.resolver = resolver
         self.builtins = builtins
         self.frame = Frame(graph.block)
+        self._hidden_count = 0
 
     @property
     def block(self) -> Block:
@@ -70,6 +81,13 @@ class Environment:
     def push(self, block: Block) -> Frame:
         self.frame = Frame(block, self.frame)
         return self.frame
+
+    def push_hiding(self, names: Iterable[str]) -> Frame:
+        """A frame within which ``names`` are variables of their own."""
+        frame = self.push(self.block)
+        self._hidden_count += 1
+        frame.hidden.update((name, f"${self._hidden_count}.{name}") for name in names)
+        return frame
 
     def pop(self) -> Frame:
         """Leave the innermost frame; returns it."""
@@ -100,18 +118,19 @@ class Environment:
 
     def find_local(self, name: str) -> SugaredValue | None:
         """What an assignment in the program has made of ``name``."""
-        frame = self.frame.find(name)
+        variable = self.frame.variable(name)
+        frame = self.frame.find(variable)
         if frame is None:
             return None
-        if name in frame.types:
-            return SimpleValue(self.load(name, frame.types[name]))
-        return frame.sugared[name]
+        if variable in frame.types:
+            return SimpleValue(self.load(variable, frame.types[variable], name))
+        return frame.sugared[variable]
 
     def lookup_value(self, name: str, range: SourceRange) -> Value:
         return self.lookup(name, range).as_value(range, self.graph)
 
-    def load(self, name: str, type: Type) -> Value:
-        node = self.graph.create("prim::Load", types=[type], attributes={"name": name})
+    def load(self, variable: str, type: Type, name: str) -> Value:
+        node = self.graph.create("prim::Load", types=[type], attributes={"name": variable})
         output = self.graph.insert_node(node).output
         if is_meaningful(name):
             output.set_name(name)
@@ -134,6 +153,7 @@ class Environment:
             and simple.node.owning_block is self.block
         ):
             simple.set_name(name)
+        name = self.frame.variable(name)
         outer = self.frame.parent.find(name) if self.frame.parent is not None else None
         if outer is not None:
             simple = self._check_reassignment(name, range, value, simple, annotated, outer)
@@ -158,25 +178,28 @@ class Environment:
     ) -> Value:
         """An assignment within a branch or a loop to a variable from outside: the type must stay."""
         expected = outer.types.get(name)
+        spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:
             what = value.description if simple is None else outer.sugared[name].description
             raise UnsupportedError(
-                f"'{name}' cannot be assigned again within a branch or a loop: {what} exists only while compiling",
+                f"'{spelled}' cannot be assigned again within a branch or a loop: {what} exists only while compiling",
                 range,
             )
         if annotated is not None and annotated != expected:
-            raise UnsupportedError(f"'{name}' is declared outside of this block and cannot be annotated again", range)
+            raise UnsupportedError(f"'{spelled}' is declared outside of this block and cannot be annotated again", range)
         expected = unshaped(expected)
         simple = convert_value(self.graph, simple, expected, range)
         if not simple.type.is_subtype_of(expected):
             raise TypeMismatchError(
-                f"variable '{name}' is {expected.annotation}, but is assigned a value of type {simple.type.annotation} here",
+                f"variable '{spelled}' is {expected.annotation}, "
+                f"but is assigned a value of type {simple.type.annotation} here",
                 range,
-                hint=_reassignment_hint(name, expected, simple.type),
+                hint=_reassignment_hint(spelled, expected, simple.type),
             )
         return simple
 
     def store(self, name: str, range: SourceRange, value: Value, type: Type) -> None:
+        name = self.frame.variable(name)
         self.graph.insert_node(
             self.graph.create("prim::Store", [value], outputs=0, attributes={"name": name}, range=range)
         )
@@ -188,6 +211,7 @@ class Environment:
 
     def forget(self, name: str) -> None:
         """``del name``"""
+        name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared.pop(name, None)
         self.frame.undefined_because[name] = "it was deleted"
@@ -195,7 +219,10 @@ class Environment:
 
 def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
     if isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType):
-        return f"an empty list without an annotation is a List[Tensor]; write {name}: {actual.annotation} = [] where it is made"
+        return (
+            "an empty list without an annotation is a List[Tensor]; "
+            f"write {name}: {actual.annotation} = [] where it is made"
+        )
     if actual.is_optional or expected.kind == "NoneType":
         return f"declare the variable as Optional where it is first assigned: {name}: Optional[…] = …"
     return None

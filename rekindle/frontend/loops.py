@@ -25,7 +25,19 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Comprehension, DictComp, Expr, For, GeneratorExpr, ListComp, While
+from rekindle.syntax.views import (
+    Comprehension,
+    DictComp,
+    Expr,
+    For,
+    GeneratorExpr,
+    ListComp,
+    ListLiteral,
+    Starred,
+    TupleLiteral,
+    Var,
+    While,
+)
 
 FOREVER = 2**63 - 1
 """The trip count of a loop that only its condition ends."""
@@ -53,7 +65,12 @@ class LoopEmitter(SubscriptEmitter):
 
     def emit_for_each(self, range: SourceRange, target: Expr, iterable: Expr, body: Callable[[], None]) -> None:
         """Run ``body`` for each element of ``iterable``, assigned to ``target``."""
-        iterator = self.emit_sugared(iterable).iterator(iterable.range, self.graph)
+        self._loop_over(range, target, self._iterator(iterable), body)
+
+    def _iterator(self, iterable: Expr) -> SugaredValue:
+        return self.emit_sugared(iterable).iterator(iterable.range, self.graph)
+
+    def _loop_over(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
         if iterator.must_unroll:
             self._unroll(range, target, iterator, body)
         else:
@@ -93,11 +110,15 @@ class LoopEmitter(SubscriptEmitter):
             assert constant_true is not None
             condition_block.add_output(constant_true)
         trip = body_block.add_input(type=INT)
-        with self.in_loop(LoopKind.LOOP), self.inside(body_block, refinements, range):
+        with self.in_loop(LoopKind.LOOP), self.inside(body_block, refinements, range) as frame:
             if iterator is not None and target is not None:
                 element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
                 self.assign_targets([target], [SimpleValue(element)], target.range)
             body()
+        for name in frame.types:
+            if self.environment.frame.find(name) is None:
+                where = f"the loop of line {range.line}" if range.is_known else "a loop above"
+                self.environment.frame.undefined_because[name] = f"{where}, which may not run at all, assigns it"
 
     # ---------------------------------------------------------------------------------- comprehensions
 
@@ -162,20 +183,31 @@ class LoopEmitter(SubscriptEmitter):
         return result
 
     def _nest(self, generators: Sequence[Comprehension], body: Callable[[], None]) -> None:
-        """Loop over all generators, the first outermost, and run ``body`` where all conditions hold."""
-        if not generators:
-            body()
-            return
-        first, rest = generators[0], generators[1:]
+        """Loop over all generators, the first outermost, and run ``body`` where all conditions hold.
 
-        def inner() -> None:
-            self._where(first.conditions, lambda: self._nest(rest, body))
-
-        hidden = self.environment.push(self.environment.block)  # the target is not seen outside
+        The targets are variables of the comprehension, not of the code around it, which sees only what the first
+        generator goes over.
+        """
+        iterator = self._iterator(generators[0].iterable)
+        hidden = self.environment.push_hiding({name for item in generators for name in target_names(item.target)})
         try:
-            self.emit_for_each(first.range, first.target, first.iterable, inner)
+            self._generate(generators[0], iterator, generators[1:], body)
         finally:
             assert self.environment.pop() is hidden
+
+    def _generate(
+        self, first: Comprehension, iterator: SugaredValue, rest: Sequence[Comprehension], body: Callable[[], None]
+    ) -> None:
+        def inner() -> None:
+            self._where(first.conditions, further)
+
+        def further() -> None:
+            if rest:
+                self._generate(rest[0], self._iterator(rest[0].iterable), rest[1:], body)
+            else:
+                body()
+
+        self._loop_over(first.range, first.target, iterator, inner)
 
     def _where(self, conditions: Sequence[Expr], body: Callable[[], None]) -> None:
         if not conditions:
@@ -257,6 +289,17 @@ class LoopEmitter(SubscriptEmitter):
                 range,
                 hint="put the rest of the body under an if",
             )
+
+
+def target_names(target: Expr) -> set[str]:
+    """The names that assigning to ``target`` gives a meaning."""
+    if target.tree.kind == Var.KIND:
+        return {Var(target.tree).name.name}
+    if target.tree.kind == Starred.KIND:
+        return target_names(Starred(target.tree).value)
+    if target.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
+        return {name for item in target.tree.subtree(0).subtrees() for name in target_names(Expr(item))}
+    return set()
 
 
 _indices = range
