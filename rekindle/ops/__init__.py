@@ -5,6 +5,7 @@ Importing this package makes them known to :data:`rekindle.ir.registry.REGISTRY`
 
 from rekindle.ir.registry import REGISTRY
 from rekindle.ops import (
+    asynchrony as asynchrony,
     autograd as autograd,
     conversions as conversions,
     devices as devices,
@@ -16,6 +17,7 @@ from rekindle.ops import (
     neural as neural,
     objects as objects,
     printing as printing,
+    python_calls as python_calls,
     scalars as scalars,
     strings as strings,
     tensors as tensors,

@@ -99,13 +99,26 @@ declare(
     "aten::pow.float_int(float a, int b) -> float",
     "aten::pow.float_complex(float a, complex b) -> complex",
     "aten::pow.complex_float(complex a, float b) -> complex",
-    "aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float",
 )
+
+
+@implements("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float")
+def power_of_scalars(a: complex, b: complex) -> complex:
+    """``a ** b``; a float unless one of both is complex."""
+    if isinstance(a, complex) or isinstance(b, complex):
+        return a**b
+    return power_of_floats(float(a), b)
 
 
 @implements("aten::pow.int_to_int(int a, int b) -> int")
 def power_as_int(a: int, b: int) -> int:
-    """``a ** b`` as an int; the fraction of a negative power is cut off."""
+    """``a ** b``, which is an int.
+
+    Raises:
+        ValueError: ``b`` is negative, so that it is none.
+    """
+    if b < 0:
+        raise ValueError(f"{a} ** {b} is not an int; make one of them a float")
     return int(a**b)
 
 
