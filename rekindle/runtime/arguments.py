@@ -17,8 +17,8 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType
 from rekindle.runtime.conversion import Converter, NoMatch, converter_for, exact_class, to_python as to_python
+from rekindle.runtime.instructions import copy_constant
 from rekindle.runtime.lowering import is_writable
-from rekindle.runtime.segments import copy_constant
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

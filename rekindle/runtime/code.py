@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rekindle.ir.graph import Graph
+from rekindle.runtime.hot_loops import HotLoops
 from rekindle.runtime.instructions import Instruction, describe_constant
 from rekindle.runtime.lowering import lower
 from rekindle.runtime.segments import Segment, Step, segments_of
@@ -45,7 +46,8 @@ class Code:
         self.instructions: Sequence[Instruction] = lowered.instructions
         self.template = lowered.template
         self.constants = tuple(lowered.constants)
-        self.segments: Sequence[Segment] = segments_of(lowered.instructions)
+        self.hot = HotLoops(lowered.instructions, lowered.light)
+        self.segments: Sequence[Segment] = segments_of(lowered.instructions, self.hot)
 
     @property
     def basename(self) -> str:
@@ -57,8 +59,11 @@ class Code:
         """The index of the instruction that each step runs."""
         found: dict[Step, int] = {}
         for segment in self.segments:
-            for offset, step in enumerate((*segment.body, *([segment.end] if segment.end else []))):
+            for offset, step in enumerate(segment.body):
                 found[step] = segment.start + offset
+            for jump in (segment.jump, segment.end):
+                if jump is not None:
+                    found[jump] = segment.boundary_index
         return found
 
     def segment_at(self, index: int) -> Segment:

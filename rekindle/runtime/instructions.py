@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 from rekindle.ir.graph import Node
 from rekindle.ir.records import FunctionRecord
@@ -97,3 +98,15 @@ def describe_constant(value: object) -> str:
     else:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def copy_constant(value: object) -> object:
+    """A copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
+    if isinstance(value, list):
+        return [copy_constant(item) for item in value]
+    if isinstance(value, tuple):
+        items: list[Any] = [copy_constant(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: copy_constant(item) for key, item in value.items()}
+    return value

@@ -8,6 +8,7 @@ Python. So a state can stop between any two instructions and go on later, on ano
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any
 
 from rekindle.errors import ArgumentError, InternalError, Source
@@ -15,7 +16,7 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction, Opcode
-from rekindle.runtime.segments import Registers, Segment
+from rekindle.runtime.segments import Registers, Segment, Step
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
 
 
@@ -97,8 +98,8 @@ class InterpreterState:
                 del registers
                 self._cross(segment)
                 segment = self._segment
-        except BaseException:
-            self._fail(segment, step)
+        except BaseException as error:
+            self._fail(segment, step, error.__traceback__)
             raise
         result, self.result = self.result, None
         return result
@@ -108,19 +109,19 @@ class InterpreterState:
         segment = self._segment
         if segment is None:
             return False
-        step = segment.body[self._offset] if self._offset < len(segment.body) else segment.end
+        step = segment.body[self._offset] if self._offset < len(segment.body) else segment.jump
         try:
             if step is None:
                 self._offset = 0
                 self._cross(segment)
-            elif step is segment.end:
+            elif step is segment.jump:
                 self._offset = 0
-                self._segment = segment.end(self.registers)
+                self._segment = segment.jump(self.registers)
             else:
                 step(self.registers)
                 self._offset += 1
-        except BaseException:
-            self._fail(segment, step)
+        except BaseException as error:
+            self._fail(segment, step, error.__traceback__)
             raise
         self._pass_joints()
         return self._segment is not None
@@ -190,10 +191,16 @@ class InterpreterState:
 
     # --------------------------------------------------------------------------------------------------------- errors
 
-    def _fail(self, segment: Segment | None, step: object) -> None:
+    def _fail(self, segment: Segment | None, step: Step | None, traceback: TracebackType | None) -> None:
         """Note where the program stands, and let go of everything that it holds."""
         assert segment is not None
-        index = self.code.positions.get(step, segment.boundary_index)  # type: ignore[call-overload]
+        index = segment.boundary_index if step is None else self.code.positions[step]
+        while traceback is not None:
+            in_loop = self.code.hot.index(traceback.tb_frame.f_code, traceback.tb_lineno)
+            if in_loop is not None:
+                index = in_loop
+                break
+            traceback = traceback.tb_next
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
         self._places = [place for code, at in frames for place in places_of(code, at)]
         for _, registers, _ in self._stack:
@@ -202,7 +209,7 @@ class InterpreterState:
         self._stack.clear()
         self._segment = None
 
-    def traceback(self, tail: Any = None) -> Any:
+    def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """The traceback of the error that ended the program: the places in its source, then ``tail``."""
         return traceback_through(self._places, tail)
 

@@ -38,12 +38,16 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(slots=True)
 class Lowered:
-    """What :func:`lower` makes: instructions, what registers hold at the start, and which registers hold
-    constants."""
+    """What :func:`lower` makes: instructions, what registers hold at the start, and which registers hold constants.
+
+    ``light`` are the registers that keep nothing alive: those of numbers, and of constants, which live as long as the
+    code.
+    """
 
     instructions: list[Instruction] = field(default_factory=list)
     template: list[object] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
+    light: set[int] = field(default_factory=set)
 
 
 def lower(graph: Graph) -> Lowered:
@@ -87,15 +91,23 @@ class _Lowering:
 
     def new_register(self, content: object = None) -> int:
         self.result.template.append(content)
-        return len(self.result.template) - 1
+        register = len(self.result.template) - 1
+        self.result.light.add(register)
+        return register
 
     def define(self, value: Value) -> int:
         """The register that ``value`` is written to."""
         register = self.planned.pop(value, None)
         if register is None:
             register = self.new_register()
-        self.registers[value] = register
+        self.assign(value, register)
         return register
+
+    def assign(self, value: Value, register: int) -> None:
+        """Say that ``register`` holds ``value``."""
+        self.registers[value] = register
+        if value.type.kind not in WITHOUT_MEMORY:
+            self.result.light.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
         """The registers that the outputs of ``node`` are written to; None for those that nobody needs."""
@@ -264,7 +276,7 @@ class _Lowering:
         if test.opcode is Opcode.JUMP_IF_TRUE:
             test.target = self.here
         for index, register in joined.items():
-            self.registers[node.outputs[index]] = register
+            self.assign(node.outputs[index], register)
 
     def _arm(self, block: Block, joined: dict[int, int]) -> None:
         """One block of a prim::If, whose outputs go to the registers ``joined``."""
@@ -302,7 +314,7 @@ class _Lowering:
         for instruction in exits:
             instruction.target = self.here
         for index, register in carried.items():
-            self.registers[node.outputs[index]] = register
+            self.assign(node.outputs[index], register)
         unused = [node.outputs[index] for index in carried if node.outputs[index] not in used]
         self.drop([*self.live.dies_after.get(node, ()), *unused], node)
 
@@ -322,7 +334,7 @@ class _Lowering:
         around = self.occupants
         self.occupants = around | {register: body.inputs[index + 1] for index, register in carried.items()}
         for index, register in carried.items():
-            self.registers[body.inputs[index + 1]] = register
+            self.assign(body.inputs[index + 1], register)
             self.plan(body, index + 1, register)
         self.contents(body)
         self.occupants = around
@@ -335,7 +347,7 @@ class _Lowering:
         ):  # the move below would overwrite it
             spare = self.new_register()
             self.emit(Opcode.MOVE, end, [again], [spare])
-            self.registers[again] = spare
+            self.assign(again, spare)
         self.move(following, end, dying - {again})
         exits: list[Instruction] = []
         if counts:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from rekindle.runtime.instructions import CALLS, ENDS_SEGMENT, Instruction, Opcode
+from rekindle.runtime.hot_loops import HOT, HotLoops
+from rekindle.runtime.instructions import CALLS, ENDS_SEGMENT, Instruction, Opcode, copy_constant
 
 Registers = list[Any]
 Step = Callable[[Registers], object]
 """Runs one instruction."""
+Jump = Callable[[Registers], "Segment"]
+"""Runs an instruction that ends a segment; gives the next segment."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,12 +28,14 @@ class Segment:
 
     ``body`` are those that just go on, ``end`` gives the next segment: the last instruction, or where there is no
     jump, what leads to the segment behind. It is None if the last instruction, ``boundary``, calls or returns.
-    ``next`` is the segment behind a call.
+    ``next`` is the segment behind a call. ``jump`` is ``end`` for those who go step by step: ``end`` may run what is
+    left of a loop all at once.
     """
 
     start: int
     body: tuple[Step, ...] = ()
-    end: Callable[[Registers], Segment] | None = None
+    end: Jump | None = None
+    jump: Jump | None = None
     boundary: Instruction | None = None
     next: Segment | None = None
     is_joint: bool = False
@@ -42,7 +47,7 @@ class Segment:
         return self.start + len(self.body)
 
 
-def segments_of(instructions: Sequence[Instruction]) -> list[Segment]:
+def segments_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[Segment]:
     """Cut instructions into segments. The first one starts the program."""
     starts = {0}
     for index, instruction in enumerate(instructions):
@@ -53,18 +58,18 @@ def segments_of(instructions: Sequence[Instruction]) -> list[Segment]:
     starts.discard(len(instructions))
     at = {start: Segment(start) for start in sorted(starts)}
     for segment in at.values():
-        _fill(segment, instructions, at)
+        _fill(segment, instructions, at, hot)
     return list(at.values())
 
 
-def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, Segment]) -> None:
+def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, Segment], hot: HotLoops) -> None:
     body: list[Step] = []
     index = segment.start
     while instructions[index].opcode not in ENDS_SEGMENT:
         body.append(step_of(instructions[index]))
         index += 1
         if index in at:
-            segment.end = partial(_go_to, at[index])
+            segment.end = segment.jump = partial(_go_to, at[index])
             segment.is_joint = True
             break
     else:
@@ -73,7 +78,9 @@ def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, S
         if last.opcode in CALLS or last.opcode is Opcode.STORE:
             segment.boundary = last
         else:
-            segment.end = _jump(last, at[last.target], at.get(index + 1))
+            segment.end = segment.jump = _jump(last, at[last.target], at.get(index + 1))
+            if last.target <= index:
+                segment.end = _warming(segment.jump, at[index + 1], partial(hot.compile, last.target, index))
     segment.body = tuple(body)
 
 
@@ -84,7 +91,7 @@ def _go_to(segment: Segment, registers: Registers) -> Segment:
     return segment
 
 
-def _jump(instruction: Instruction, target: Segment, following: Segment | None) -> Callable[[Registers], Segment]:
+def _jump(instruction: Instruction, target: Segment, following: Segment | None) -> Jump:
     """What runs a jump. A conditional one is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
@@ -100,14 +107,14 @@ def _jump(instruction: Instruction, target: Segment, following: Segment | None) 
     return _loop_next(counter, instruction.inputs[0], target, following)
 
 
-def _conditional(condition: int, if_true: Segment, if_false: Segment) -> Callable[[Registers], Segment]:
+def _conditional(condition: int, if_true: Segment, if_false: Segment) -> Jump:
     def choose(registers: Registers) -> Segment:
         return if_true if registers[condition] else if_false
 
     return choose
 
 
-def _loop_start(counter: int, limit: int, body: Segment, behind: Segment) -> Callable[[Registers], Segment]:
+def _loop_start(counter: int, limit: int, body: Segment, behind: Segment) -> Jump:
     def start(registers: Registers) -> Segment:
         registers[counter] = 0
         return body if registers[limit] > 0 else behind
@@ -115,12 +122,33 @@ def _loop_start(counter: int, limit: int, body: Segment, behind: Segment) -> Cal
     return start
 
 
-def _loop_next(counter: int, limit: int, body: Segment, behind: Segment) -> Callable[[Registers], Segment]:
+def _loop_next(counter: int, limit: int, body: Segment, behind: Segment) -> Jump:
     def count(registers: Registers) -> Segment:
         registers[counter] = done = registers[counter] + 1
         return body if done < registers[limit] else behind
 
     return count
+
+
+def _warming(jump: Jump, behind: Segment, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
+    """A jump back to the start of a loop, which compiles the loop when it has been taken often."""
+    taken = 0
+    loop: Callable[[Registers], None] | None = None
+
+    def jump_back(registers: Registers) -> Segment:
+        nonlocal taken, loop
+        following = jump(registers)
+        if following is behind:
+            return behind
+        if loop is not None:
+            loop(registers)
+            return behind
+        taken += 1
+        if taken == HOT:
+            loop = compile()
+        return following
+
+    return jump_back
 
 
 # ------------------------------------------------------------------------------------------------------------- bodies
@@ -142,18 +170,6 @@ def step_of(instruction: Instruction) -> Step:
     outputs = [register for register in instruction.outputs if register is not None]
     step: Step = make(instruction.operation, *inputs, *instruction.cleared, *outputs)
     return step
-
-
-def copy_constant(value: object) -> object:
-    """A copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
-    if isinstance(value, list):
-        return [copy_constant(item) for item in value]
-    if isinstance(value, tuple):
-        items: list[Any] = [copy_constant(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, dict):
-        return {key: copy_constant(item) for key, item in value.items()}
-    return value
 
 
 def _write_copy(register: int | None, value: object, registers: Registers) -> None:
