@@ -50,10 +50,7 @@ def _inline_block(block: Block) -> bool:
                 changed |= _inline_block(inner)
             node = node.next
         else:
-            # Go on with the first node brought in: it may be a call itself.
-            before = node.prev
-            _inline_call(node, record)
-            node = before.next
+            node = _inline_call(node, record)
             changed = True
     return changed
 
@@ -69,13 +66,15 @@ def called_function(node: Node) -> FunctionRecord | None:
     return None
 
 
-def _inline_call(call: Node, record: FunctionRecord) -> None:
+def _inline_call(call: Node, record: FunctionRecord) -> Node:
+    """Put a copy of the callee's nodes in place of ``call``; returns the first of them, which may be a call itself."""
     graph = call.graph
     callee = call.inputs[0]
     inputs = list(call.inputs[1:] if call.kind == "prim::CallFunction" else call.inputs)
     before = call.prev
     with graph.inserting_before(call):
         results = graph.insert_graph(record.graph, inputs)
+    first = before.next if before.next is not call else call.next
     _note_call(before, call, record)
     for output, result in zip(call.outputs, results, strict=True):
         output.replace_all_uses_with(result)
@@ -84,6 +83,7 @@ def _inline_call(call: Node, record: FunctionRecord) -> None:
     call.destroy()
     if call.kind == "prim::CallFunction" and not callee.has_uses and callee.node.kind == "prim::Constant":
         callee.node.destroy()
+    return first
 
 
 def _note_call(before: Node, call: Node, record: FunctionRecord) -> None:

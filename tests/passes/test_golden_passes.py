@@ -1,0 +1,67 @@
+"""Every pass: the graphs before it, and the ones that it makes of them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import pkgutil
+from collections.abc import Callable
+
+import pytest
+
+import rekindle.ops
+import rekindle.passes
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import annotate_warns
+from rekindle.passes.base import Pass, run_passes
+from tests.passes.cases import CASES
+from tests.support.golden import GoldenTexts
+
+WITH_TESTS_OF_THEIR_OWN = {"inlining"}
+"""Passes whose golden text is not made of single graphs; each has a test of its own that writes it."""
+
+
+def passes() -> dict[str, Callable[[], Pass]]:
+    """Every pass of the package, by name."""
+    found: dict[str, Callable[[], Pass]] = {}
+    for info in pkgutil.iter_modules(rekindle.passes.__path__):
+        module = importlib.import_module(f"rekindle.passes.{info.name}")
+        for title, cls in vars(module).items():
+            is_own = inspect.isclass(cls) and cls.__module__ == module.__name__ and not title.startswith("_")
+            if is_own and hasattr(cls, "run") and cls is not Pass:
+                found[cls.name] = cls
+    return found
+
+
+def test_every_pass_has_a_golden_text() -> None:
+    assert set(passes()) == set(CASES) | WITH_TESTS_OF_THEIR_OWN
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_graphs(name: str, golden: GoldenTexts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotate_warns, "_numbers", itertools.count())
+    texts = []
+    for title, text in CASES[name].items():
+        graph = parse_graph(text.lstrip())
+        verify(graph)
+        before = str(graph)
+        changed = run_passes(graph, [passes()[name]()], verify)
+        after = str(graph)
+        assert changed == (before != after), f"{title}: the pass says {changed}"
+        told = f"# becomes\n\n{after}" if changed else "# stays as it is\n"
+        texts.append(f"# {title}\n\n{before}\n{told}")
+    golden(f"passes/{name}", "\n".join(texts))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_twice_is_once(name: str) -> None:
+    """A pass leaves nothing for itself to do, but for dead code that other dead code used."""
+    for text in CASES[name].values():
+        graph = parse_graph(text.lstrip())
+        while passes()[name]().run(graph):
+            pass
+        before = str(graph)
+        assert not passes()[name]().run(graph)
+        assert str(graph) == before
