@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rekindle.errors import CompileError, ParseError, Source, SourceRange
+from rekindle.syntax.depth import MAX_DEPTH, too_deep
 from rekindle.syntax.lexer import EOF, IDENT, KEYWORDS, NEWLINE, NUMBER, PYTHON, STRING, Lexer, Token
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.strings import Field, read_literal
@@ -44,11 +45,6 @@ from rekindle.syntax.views import (
     Var,
     bare,
 )
-
-MAX_DEPTH = 200
-"""How many brackets, blocks, unary operators, powers and ternaries may stand within one another; Python allows 200
-brackets and 100 blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops.
-"""
 
 TERNARY = 1
 OR = 2
@@ -493,13 +489,3 @@ def check_target(target: Expr) -> None:
                 tree.range,
                 hint="Assign to a name, an attribute, an item, or a tuple of them.",
             )
-
-
-def too_deep(range: SourceRange) -> ParseError:
-    """The error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
-    return ParseError(
-        "This program is nested too deeply.",
-        range,
-        hint=f"More than {MAX_DEPTH} brackets, blocks and operators within one another are not supported. "
-        "Give names to intermediate results, or move inner blocks into functions of their own.",
-    )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from rekindle.errors import ParseError, Source, SourceRange
+from rekindle.syntax.depth import MAX_DEPTH, too_deep
 from rekindle.syntax.strings import string_end
 
 IDENT = "IDENT"
@@ -231,6 +232,9 @@ def _tokenize(
             append(token)
             if op in "([{":
                 brackets.append(token)
+                if len(brackets) > MAX_DEPTH:
+                    # The parser would say so too, but only after all of the text was read.
+                    raise too_deep(token.range)
             elif op in _CLOSES:
                 _close(brackets, token)
         elif kind == "NUMBER":

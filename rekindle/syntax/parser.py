@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rekindle.errors import ParseError, Source, SourceRange
-from rekindle.syntax.expression_parser import ExpressionParser, check_target, too_deep
+from rekindle.syntax.depth import too_deep
+from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type

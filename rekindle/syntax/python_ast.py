@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from rekindle.errors import NotScriptableError, Source
-from rekindle.syntax.expression_parser import too_deep
+from rekindle.syntax.depth import too_deep
 from rekindle.syntax.live_source import describe, source_of
 from rekindle.syntax.python_expressions import Places
 from rekindle.syntax.python_statements import StatementBuilder

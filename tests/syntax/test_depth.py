@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rekindle.errors import ParseError, Source
-from rekindle.syntax.expression_parser import MAX_DEPTH
+from rekindle.syntax.depth import MAX_DEPTH
 from rekindle.syntax.parser import parse_expression, parse_function, parse_module
 from rekindle.syntax.views import Expr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.errors import ParseError, Source
-from rekindle.syntax.lexer import EOF, GRAPH, IDENT, SCHEMA, Dialect, Lexer
+from rekindle.syntax.lexer import EOF, GRAPH, IDENT, PYTHON, SCHEMA, Dialect, Lexer
 
 
 def kinds(text: str, dialect: Dialect | None = None) -> str:
@@ -169,5 +169,11 @@ def test_graphs() -> None:
     assert not {"NEWLINE", "INDENT", "DEDENT"} & {t.kind for t in tokens}
 
 
-def test_a_hundred_thousand_brackets_are_no_matter() -> None:
-    assert len(Lexer(Source("(" * 100_000 + ")" * 100_000)).tokens) == 200_002
+def test_a_hundred_thousand_brackets_side_by_side() -> None:
+    assert len(Lexer(Source("()" * 100_000)).tokens) == 200_002
+
+
+@pytest.mark.parametrize("dialect", [PYTHON, SCHEMA, GRAPH], ids=lambda dialect: dialect.name)
+def test_a_hundred_thousand_brackets_within_one_another(dialect: Dialect) -> None:
+    with pytest.raises(ParseError, match="nested too deeply"):
+        Lexer(Source("(" * 100_000 + ")" * 100_000), dialect)
