@@ -112,7 +112,9 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if isinstance(type, ListType) and is_empty_list_literal(argument):
         return _empty_list(type), type
     if isinstance(actual, TupleType):
-        if isinstance(type, ListType) and actual.elements and _all_fit(actual, type.element, conversions):
+        # What an empty tuple would be a list of, only the formal type tells.
+        empty = not actual.elements and has_free_variables(type)
+        if isinstance(type, ListType) and not empty and _all_fit(actual, type.element, conversions):
             return _tuple_to_list(argument, type, conversions), type
         if (
             isinstance(type, TupleType)
