@@ -4,15 +4,17 @@ The steps of a loop are functions of the registers, and calling them is most of 
 takes. Once a loop has come back to its start :data:`HOT` times, the instructions between are written down as the body
 of one function, which runs the iterations that are left::
 
-    L2:                                  def loop(registers):
-    5 = mul 4, 1                           while True:
-    3 = add move(3), move(5)     becomes     registers[5] = registers[4] * registers[1]
-    4 = LoopNext 0 -> L2                     registers[3] = registers[3] + registers[5]
-                                             registers[4] = done = registers[4] + 1
-                                             if done >= registers[0]: break
+    L2:                                        def loop(registers):
+    6 = mul 4, 1                                 (r0, r1, …) = (registers[0], registers[1], …)
+    3 = select move(3), 2, move(6)   becomes     while True:
+    4 = LoopNext 0 -> L2                           r6 = r4 * r1
+                                                   registers[3] = f3(registers[3], r2, r6)
+                                                   r4 = r4 + 1
+                                                   if r4 >= r0: break
+                                                 (registers[4], registers[6]) = (r4, r6)
 
-Registers are read and written as before, so that everything dies as before. A loop that calls other functions of the
-program is left alone, for a call may have to wait.
+Numbers live in variables meanwhile. The other registers are read, written and cleared as before, so that everything
+dies as before. A loop that calls other functions of the program is left alone, for a call may have to wait.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ graph(%c : bool, %x : Tensor):
   return (%y)
 """)
     found = liveness(graph)
-    assert not found.is_needed(graph.find_value("dead") or pytest.fail())
+    dead = graph.find_value("dead")
+    assert dead is not None
+    assert not found.is_needed(dead)
     died = deaths(graph, found)
     assert died["aten::neg n"] == ["x"]
     assert died["aten::neg k"] == ["m"]

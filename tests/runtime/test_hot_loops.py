@@ -136,9 +136,7 @@ graph(%n : int, %items : int[]):
       -> (%t, %b, %v)
   %y : (int, int) = prim::TupleConstruct(%s, %u)
   return (%y)
-""".replace(
-    "%h : bool = aten::eq(%e.1, %z)", "%e.1 : int = aten::remainder(%i, %three)\n      %h : bool = aten::eq(%e.1, %z)"
-)
+"""
 
 
 def nested(n: int, items: list[int]) -> tuple[int, int]:
