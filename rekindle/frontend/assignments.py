@@ -15,7 +15,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
-from rekindle.ir.types import ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
+from rekindle.ir.types import TENSOR, ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
 from rekindle.syntax.views import (
     Assign,
     AugAssign,
@@ -152,6 +152,8 @@ class AssignmentEmitter(CallEmitter):
 
     def _starred_list(self, values: Sequence[Value], range: SourceRange) -> Value:
         """What a starred target holds: a list, as in Python; a tuple where the elements are of different types."""
+        if not values:
+            return self.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
         common = unify_all(unshaped(value.type) for value in values)
         if common is not None:
             return self.insert_node("prim::ListConstruct", range, list(values), [ListType(common)]).output
