@@ -10,6 +10,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[FunctionRecord]] = lambda kind: ()  # noqa: E731
 """A slot: the functions written in TorchScript that extend an operator. :mod:`rekindle.frontend.builtins` fills it."""
@@ -37,9 +38,17 @@ def insert_builtin_call(
     index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
     if index < len(operators):
         return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
-    # Builtin functions are thin wrappers: inlining them keeps graphs readable.
-    results = graph.insert_graph(functions[index - len(operators)].graph, plan.inputs(graph, range))
-    return results[0]
+    function = functions[index - len(operators)]
+    inputs = plan.inputs(graph, range)
+    if function.graph.find_nodes("prim::Loop"):
+        # The graph that is being emitted is not in SSA form yet, and its loops have another form than those of a finished one.
+        attributes = {"name": function.basename}
+        constant = graph.create("prim::Constant", types=[FunctionType(function)], attributes=attributes, range=range)
+        callee = graph.insert_node(constant).output
+        call = graph.create("prim::CallFunction", [callee, *inputs], types=plan.return_types, range=range)
+        return graph.insert_node(call).output
+    # Others are thin wrappers: inlining them keeps graphs readable.
+    return graph.insert_graph(function.graph, inputs)[0]
 
 
 def _similar(kind: str) -> str | None:

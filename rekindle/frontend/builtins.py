@@ -95,6 +95,13 @@ def list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
     assert len(defaults) > len(out_size)
     return out_size
 
+def list_with_default(out_size: List[Optional[int]], defaults: List[int]) -> List[int]:
+    assert len(defaults) > len(out_size)
+    sizes: List[int] = []
+    for size, default in zip(out_size, defaults[len(defaults) - len(out_size):]):
+        sizes.append(default if size is None else size)
+    return sizes
+
 def _assert(condition: Tensor, message: str) -> None:
     assert bool(condition), message
 

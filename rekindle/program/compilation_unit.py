@@ -52,8 +52,8 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
 class CompilationUnit:
     """Functions that know each other by name.
 
-    ``CompilationUnit(source)`` compiles a program text: its functions become attributes. Names that the text does not define are those
-    that the caller sees.
+    ``CompilationUnit(source)`` compiles a program text: its functions become attributes. Names that the text does not
+    define are those that the caller sees.
     """
 
     def __init__(self, source: str | None = None) -> None:

@@ -25,7 +25,8 @@ def define_function(
 ) -> None:
     """Compile ``definition`` and give ``record`` the graph and the schema.
 
-    ``defaults`` are the values of default arguments, ``parameter_types`` and ``return_type`` stand in for annotations that are missing.
+    ``defaults`` are the values of default arguments, ``parameter_types`` and ``return_type`` stand in for annotations
+    that are missing.
 
     Raises:
         CompileError: the definition cannot be compiled; the record is left as it was.
@@ -40,4 +41,3 @@ def define_function(
         return_type=return_type,
     )
     record.define(graph, schema)
-

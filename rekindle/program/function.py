@@ -51,7 +51,9 @@ class _Compiled:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"the compiled function '{self.name}' cannot be pickled; pickle the Python function it was made from")
+        raise TypeError(
+            f"the compiled function '{self.name}' cannot be pickled; pickle the Python function it was made from"
+        )
 
 
 class Function(_Compiled):
@@ -118,7 +120,8 @@ class Method(_Compiled):
 
 
 class OverloadedMethod:
-    """A method that was compiled once for each of its declared overloads. Calling it runs the first that the arguments fit."""
+    """A method that was compiled once for each of its declared overloads. Calling it runs the first that the arguments
+    fit."""
 
     __slots__ = ("_records", "owner")
 

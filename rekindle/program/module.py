@@ -26,8 +26,8 @@ _SHARED = frozenset({"_rekindle_type", "_rekindle_binding", "_rekindle_python_cl
 PythonAttribute = Callable[["ScriptModule", type, str], Any]
 
 python_attribute: PythonAttribute | None = None
-"""A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing of the kind.
-:mod:`rekindle.scripting` fills it."""
+"""A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing
+of the kind. :mod:`rekindle.scripting` fills it."""
 
 _OF_FORWARD = frozenset({"graph", "inlined_graph", "schema"})
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
@@ -50,9 +50,9 @@ class ObjectBinding:
 class ScriptModule(torch.nn.Module):
     """A compiled module.
 
-    It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``, ``state_dict()``,
-    ``to()``, ``train()``, hooks and optimizers work on it, and what replaces a parameter is what compiled code reads next. Its other
-    attributes have types, which assignments are held to.
+    It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``,
+    ``state_dict()``, ``to()``, ``train()``, hooks and optimizers work on it, and what replaces a parameter is what
+    compiled code reads next. Its other attributes have types, which assignments are held to.
 
     Modules are compiled by :func:`rekindle.script`.
     """
@@ -74,7 +74,7 @@ class ScriptModule(torch.nn.Module):
         own["_rekindle_python_class"] = python_class
         return self
 
-    # --------------------------------------------------------------------------------------------------------------- program
+    # ---------------------------------------------------------------------------------------------------------- program
 
     @property
     def script_type(self) -> ClassType:
@@ -129,7 +129,7 @@ class ScriptModule(torch.nn.Module):
             if name in table:
                 raise CompileError(f"the module '{self.original_name}' has a {what} '{name}' already", range)
 
-    # ------------------------------------------------------------------------------------------------------------ attributes
+    # ------------------------------------------------------------------------------------------------------- attributes
 
     def __getattr__(self, name: str) -> Any:
         """What is not in the module's own dict: parameters, buffers, sub-modules; methods, properties, constants."""
@@ -172,7 +172,8 @@ class ScriptModule(torch.nn.Module):
         if isinstance(type, ClassType):
             if name in type.constants:
                 raise AttributeError(
-                    f"'{name}' is a constant of the compiled module '{self.original_name}': it was compiled into the program"
+                    f"'{name}' is a constant of the compiled module '{self.original_name}': "
+                    "it was compiled into the program"
                 )
             accessors = type.properties.get(name)
             if accessors is not None and accessors.setter is not None:
@@ -197,15 +198,17 @@ class ScriptModule(torch.nn.Module):
 
     def __delattr__(self, name: str) -> None:
         if name in self._rekindle_type.attributes:
-            raise AttributeError(f"attribute '{name}' of '{self.original_name}' belongs to its type and cannot be deleted")
+            raise AttributeError(
+                f"attribute '{name}' of '{self.original_name}' belongs to its type and cannot be deleted"
+            )
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         type = self._rekindle_type
-        names = {*super().__dir__(), *type.attributes, *type.methods, *type.properties, *type.constants}
+        names = {*torch.nn.Module.__dir__(self), *type.attributes, *type.methods, *type.properties, *type.constants}
         return sorted(names)
 
-    # -------------------------------------------------------------------------------------------------------------- nn.Module
+    # -------------------------------------------------------------------------------------------------------- nn.Module
 
     def _get_name(self) -> str:
         return "ScriptModule"
@@ -229,13 +232,14 @@ class ScriptModule(torch.nn.Module):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            f"the compiled module '{self.original_name}' cannot be pickled; keep its state_dict(), or the module it was made from"
+            f"the compiled module '{self.original_name}' cannot be pickled; "
+            "keep its state_dict(), or the module that it was made from"
         )
 
 
 class ScriptContainer(ScriptModule):
-    """A compiled module that has a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` and what derives
-    from them, or a module with such methods of its own."""
+    """A compiled module that has a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict``
+    and what derives from them, or a module with such methods of its own."""
 
     @property
     def _names(self) -> list[str]:
@@ -302,7 +306,9 @@ class ScriptContainer(ScriptModule):
 
 def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> None:
     if not isinstance(value, ScriptModule):
-        raise TypeError(f"{where} is a compiled module, got a {_class_name(value)}; compile it with rekindle.script first")
+        raise TypeError(
+            f"{where} is a compiled module, got a {_class_name(value)}; compile it with rekindle.script first"
+        )
     if not value._rekindle_type.is_subtype_of(type):
         raise TypeError(f"{where} is a {type.name}, got a {value._rekindle_type.name}: code was compiled for the first")
 

@@ -1,4 +1,5 @@
-"""The qualified names of what is compiled: ``__torch__.package.module.Class``, kept apart where two things have the same."""
+"""The qualified names of what is compiled: ``__torch__.package.module.Class``, kept apart where two things have the
+same."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ _taken: set[str] = set()
 
 
 def qualified_name(obj: Any) -> str:
-    """The name of a Python function or class in compiled programs. Names in ``__main__`` stand directly below ``__torch__``."""
+    """The name of a Python function or class in compiled programs. Names in ``__main__`` stand directly below
+    ``__torch__``."""
     name = getattr(obj, "__name__", None) or type(obj).__name__
     if name == "<lambda>":
         name = "_lambda"

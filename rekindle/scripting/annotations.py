@@ -1,4 +1,5 @@
-"""What Python's annotation objects mean as types: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a NamedTuple, an enum."""
+"""What Python's annotation objects mean as types: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a
+NamedTuple, an enum."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
-from torch._jit_internal import BroadcastingList1, _Await
+from torch import _jit_internal as _marks
 
-from rekindle.errors import NotScriptableError, Source, SourceRange, UNKNOWN_RANGE, UnsupportedError
+from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, Source, SourceRange, UnsupportedError
 from rekindle.frontend.sugared import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
@@ -81,7 +82,8 @@ CLASS_HOOKS: list[TypeHook] = []
 
 
 def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type:
-    """The type that an annotation object means. Strings and forward references are read, with ``resolver`` for the names in them.
+    """The type that an annotation object means. Strings and forward references are read, with ``resolver`` for the
+    names in them.
 
     Raises:
         NotScriptableError: it means none that a program can use.
@@ -97,7 +99,8 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
 
 
 def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type | None:
-    """As :func:`type_of_annotation`, but None where the annotation means no type. Parts of it that mean none still raise."""
+    """As :func:`type_of_annotation`, but None where the annotation means no type. Parts of it that mean none still
+    raise."""
     for known, type in _SIMPLE:
         if annotation is known:
             return type
@@ -110,8 +113,6 @@ def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Res
     origin = get_origin(annotation)
     if origin is not None:
         return _generic(annotation, origin, range, resolver)
-    if annotation == Union[int, float, complex]:
-        return NUMBER
     if isinstance(annotation, typing.NewType):
         return find_type(annotation.__supertype__, range, resolver)
     if inspect.isclass(annotation):
@@ -152,7 +153,7 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     collections.OrderedDict: lambda args: DictType(args[0], args[1]),
     torch.futures.Future: lambda args: FutureType(args[0]),
     torch.jit.Future: lambda args: FutureType(args[0]),
-    _Await: lambda args: AwaitType(args[0]),
+    vars(_marks)["_Await"]: lambda args: AwaitType(args[0]),
     Final: lambda args: args[0],
 }
 
@@ -160,16 +161,19 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
 def is_final(annotation: object) -> bool:
     """Whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
     if isinstance(annotation, str):
-        return annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final" or annotation.rpartition(".")[2] == "Final"
+        return (
+            annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final"
+            or annotation.rpartition(".")[2] == "Final"
+        )
     return annotation is typing.Final or get_origin(annotation) is typing.Final
 
 
 def is_broadcasting_list(annotation: object) -> bool:
     """Whether the annotation is ``BroadcastingList2[int]``, of which Python keeps nothing but None."""
-    return annotation is BroadcastingList1
+    return annotation is _marks.BroadcastingList1
 
 
-# --------------------------------------------------------------------------------------------------------------------- classes
+# -------------------------------------------------------------------------------------------------------------- classes
 
 _KEPT = "__rekindle_type__"
 """Where a class keeps the type that was made of it."""
@@ -265,7 +269,7 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
     return found
 
 
-# -------------------------------------------------------------------------------------------------------------------- messages
+# ------------------------------------------------------------------------------------------------------------- messages
 
 
 def spell_annotation(annotation: object) -> str:
@@ -280,7 +284,7 @@ def spell_annotation(annotation: object) -> str:
 
 def _hint(annotation: Any) -> str | None:
     example = {list: "List[int]", dict: "Dict[str, int]", tuple: "Tuple[int, str]"}.get(annotation)
-    example = example or {typing.List: "List[int]", typing.Dict: "Dict[str, int]", typing.Tuple: "Tuple[int, str]"}.get(annotation)  # noqa: UP006
+    example = example or {list: "List[int]", dict: "Dict[str, int]", tuple: "Tuple[int, str]"}.get(annotation)
     if example is not None:
         return f"say of what: {example}"
     if annotation is typing.Optional:

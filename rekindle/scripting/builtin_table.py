@@ -44,12 +44,13 @@ _ONE_BY_ONE: Final[tuple[tuple[Any, str], ...]] = (
     (torch._assert, "aten::_assert"),
     (torch._C._infer_size, "aten::_infer_size"),
     (torch._C._get_tracing_state, "aten::_get_tracing_state"),
+    (torch._C._set_grad_enabled, "aten::set_grad_enabled"),
     (torch._C._get_cpu_capability, "aten::_get_cpu_capability"),
     (torch.autograd.grad, "aten::grad"),
     (torch.autograd.backward, "aten::backward"),
     (torch.backends.cudnn.is_acceptable, "aten::cudnn_is_acceptable"),
     (torch.broadcast_shapes, "aten::broadcast_shapes"),
-    (F._no_grad_embedding_renorm_, "aten::_no_grad_embedding_renorm_"),
+    (vars(F)["_no_grad_embedding_renorm_"], "aten::_no_grad_embedding_renorm_"),
     (F.assert_int_or_pair, "aten::_assert_int_or_pair"),
     (torch.nn.init._no_grad_fill_, "aten::_no_grad_fill_"),
     (torch.nn.init._no_grad_normal_, "aten::_no_grad_normal_"),
@@ -58,7 +59,7 @@ _ONE_BY_ONE: Final[tuple[tuple[Any, str], ...]] = (
     (warnings.warn, "aten::warn"),
 )
 
-_COMPILED_FROM_SOURCE: Final = ("stft", "istft", "lu", "cdist", "norm", "unique", "unique_consecutive", "tensordot")
+_COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique_consecutive", "tensordot")
 """Functions of ``torch.functional`` whose operators take other arguments than they do."""
 
 

@@ -4,46 +4,50 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rekindle.errors import CompileError
+from rekindle.errors import CompileError, NotScriptableError, SourceRange
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.program.definition import define_function
 from rekindle.scripting import functions
 from rekindle.scripting.annotations import find_type
-from rekindle.scripting.python_values import plain
-from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.python_values import class_value, plain
+from rekindle.scripting.resolver import PythonResolver, closure_of
 from rekindle.syntax.python_ast import function_def
-from rekindle.syntax.views import Def, Expr
+from rekindle.syntax.views import Apply, Def, Expr, Ident, Var, With, WithItem
 
 
 def compile_function(
-    record: FunctionRecord, function: types.FunctionType, declaration: types.FunctionType | None = None
-) -> None:
-    """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded."""
-    compile_with(record, function, declaration)
-
-
-def compile_with(
     record: FunctionRecord,
     function: types.FunctionType,
-    declaration: types.FunctionType | None = None,
+    declaration: functions.Declaration = None,
     *,
     self_binding: SelfBinding | None = None,
     forms: Mapping[str, SugaredValue] | None = None,
 ) -> None:
-    """As :func:`compile_function`; ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it."""
-    function = innermost(function)
+    """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
+
+    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it.
+
+    Raises:
+        CompileError: it cannot be compiled.
+    """
+    managers, function = unwrapped(function)
     definition = function_def(function, record.basename)
+    if managers:
+        definition, forms = within_managers(definition, managers, forms or {})
     resolver = PythonResolver.of_function(function, forms=forms)
     defaults = default_arguments(function)
-    if declaration is None:
+    if not isinstance(declaration, types.FunctionType):
         parameters, result = annotated_types(function, definition, resolver)
+        parameters.update(declaration or {})
     else:
         declared = function_def(declaration, signature_only=True)
         resolver_there = PythonResolver.of_function(declaration)
@@ -60,10 +64,63 @@ def compile_with(
     )
 
 
-def innermost(function: types.FunctionType) -> types.FunctionType:
-    """The function that decorators have wrapped; they are Python's affair."""
-    found: Any = inspect.unwrap(function)
-    return found if isinstance(found, types.FunctionType) else function
+def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
+    """The function that decorators have wrapped, and PyTorch's context managers among these (``@torch.no_grad()``),
+    the outermost first. What other decorators do is Python's affair."""
+    managers: list[Any] = []
+    found: Any = function
+    while True:
+        manager = _manager_of(found)
+        if manager is not None:
+            managers.append(manager)
+        inner = getattr(found, "__wrapped__", None)
+        if not isinstance(inner, types.FunctionType):
+            return managers, found
+        found = inner
+
+
+def _manager_of(function: types.FunctionType) -> Any:
+    """The context manager that ``function`` wraps another in; None where it is no such wrapper."""
+    if function.__code__.co_name != "decorate_context":
+        return None
+    factory = closure_of(function).get("ctx_factory")
+    return getattr(factory, "__self__", None)
+
+
+def within_managers(
+    definition: Def, managers: list[Any], forms: Mapping[str, SugaredValue]
+) -> tuple[Def, dict[str, SugaredValue]]:
+    """The definition with its body in ``with`` statements, and the names that these use."""
+    range = definition.range
+    names = {f"${index}": EnteredManager(manager) for index, manager in enumerate(managers)}
+    calls = [Apply.create(range, Var.create(range, Ident.create(range, name)), []) for name in names]
+    items = [WithItem.create(range, call, None) for call in calls]
+    body = [With.create(range, items, definition.body)]
+    wrapped = Def.create(range, definition.name, definition.params, definition.return_type, body)
+    return wrapped, {**forms, **names}
+
+
+class EnteredManager(SugaredValue):
+    """Makes a context manager like the one that decorates the function."""
+
+    def __init__(self, manager: Any) -> None:
+        self.manager = manager
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        cls = type(self.manager)
+        made = class_value(cls, range)
+        if made is None:
+            raise NotScriptableError(f"a function decorated with '{cls.__name__}' cannot be compiled", range)
+        mode = getattr(self.manager, "mode", None)
+        given = [] if mode is None else [CallArgument(constant=mode, range=range)]
+        return made.call(range, graph, given, [], 1)
 
 
 def default_arguments(function: types.FunctionType) -> dict[str, object]:
@@ -75,14 +132,14 @@ def default_arguments(function: types.FunctionType) -> dict[str, object]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------------------ annotations
+# ---------------------------------------------------------------------------------------------------------- annotations
 
 
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, Type], Type | None]:
-    """The types of parameters and result that only the annotation objects tell, not the names in the source: names may have been
-    imported differently, or be out of reach by now."""
+    """The types of parameters and result that only the annotation objects tell, not the names in the source: names may
+    have been imported differently, or be out of reach by now."""
     found: dict[str, Type] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:

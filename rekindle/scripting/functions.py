@@ -7,28 +7,35 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, TypeAlias, cast
 
 import torch._jit_internal as _marks
+import torch.nn.functional as F
 
 from rekindle.errors import InternalError
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program.names import qualified_name, unique_name
 
 _KEPT = "__rekindle_records__"
 
-Definer = Callable[[FunctionRecord, types.FunctionType, "types.FunctionType | None"], None]
+Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
+"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
+parameters."""
+
+Definer = Callable[[FunctionRecord, types.FunctionType, Declaration], None]
 
 define_python_function: Definer | None = None
-"""A slot: compiles the function (with the signature of an overload's declaration, if any) into the record.
+"""A slot: compiles the function, with the signature of an overload if any, into the record.
 :mod:`rekindle.scripting.compilation` fills it."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """What a function keeps. ``function`` tells a function from its copies, which share the attribute (``functools.wraps``)."""
+    """What a function keeps. ``function`` tells a function from its copies, which share the attribute
+    (``functools.wraps``)."""
 
     function: types.FunctionType
     records: tuple[FunctionRecord, ...]
@@ -39,8 +46,9 @@ def records_of(function: types.FunctionType) -> tuple[FunctionRecord, ...]:
     kept = vars(function).get(_KEPT)
     if isinstance(kept, _Kept) and kept.function is function:
         return kept.records
-    declarations = overloads_of(function)
-    records = tuple(_record(function, declaration) for declaration in declarations) or (_record(function, None),)
+    declarations: list[Declaration] = list(overloads_of(function)) or [None]
+    declarations += _FURTHER.get(function, ())
+    records = tuple(_record(function, declaration) for declaration in declarations)
     setattr(function, _KEPT, _Kept(function, records))
     return records
 
@@ -50,7 +58,7 @@ def record_of(function: types.FunctionType) -> FunctionRecord:
     return records_of(function)[0]
 
 
-def _record(function: types.FunctionType, declaration: types.FunctionType | None) -> FunctionRecord:
+def _record(function: types.FunctionType, declaration: Declaration) -> FunctionRecord:
     def define(record: FunctionRecord) -> None:
         if define_python_function is None:
             raise InternalError("rekindle.scripting.compilation was not imported")
@@ -59,7 +67,7 @@ def _record(function: types.FunctionType, declaration: types.FunctionType | None
     return FunctionRecord(unique_name(qualified_name(function)), definer=define, docstring=function.__doc__)
 
 
-# ------------------------------------------------------------------------------------------------------------------- overloads
+# ------------------------------------------------------------------------------------------------------------ overloads
 
 _declared: dict[str, list[Any]] = {}
 """Declarations of overloads that were seen, by name. ``torch.jit`` forgets its own once it has compiled them."""
@@ -88,6 +96,18 @@ def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
         and declaration.__qualname__ == function.__qualname__
         and declaration.__code__.co_firstlineno < code.co_firstlineno
     ]
+
+
+_POOLS_WITH_NONE: Final = (
+    *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_max_pool2d", "_adaptive_max_pool3d"),
+    *("adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices"),
+)
+_SIZES_WITH_NONE: Final[Mapping[str, Type]] = {"output_size": ListType(optional(INT))}
+_FURTHER: Final[dict[Any, tuple[Declaration, ...]]] = {
+    getattr(F, name): (_SIZES_WITH_NONE,) for name in _POOLS_WITH_NONE
+}
+"""Overloads that PyTorch does not declare: these take ``(5, None)`` as well, but are annotated as if they took ints
+only."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Marks on Python functions that say what is to become of them when a program is compiled.
 
-``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that both spellings mean
-the same to either compiler.
+``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that
+both spellings mean the same to either compiler.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def annotate(the_type: object, the_value: Any) -> Any:
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """``isinstance`` that knows types with arguments too (``List[int]``, ``Optional[str]``): it looks at the elements."""
+    """``isinstance`` that knows types with arguments too (``List[int]``, ``Optional[str]``): it looks at the
+    elements."""
     if isinstance(target_type, tuple):
         return any(isinstance_(obj, one) for one in target_type)
     if target_type is None or target_type is Any:

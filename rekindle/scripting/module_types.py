@@ -1,5 +1,5 @@
-"""What the compiler knows of a module: its attributes and their types, its constants, its parts. Equal modules share it, and with it
-their compiled code."""
+"""What the compiler knows of a module: its attributes and their types, its constants, its parts. Equal modules share
+it, and with it their compiled code."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
     return found
 
 
-# -------------------------------------------------------------------------------------------------------------------- gathering
+# ------------------------------------------------------------------------------------------------------------ gathering
 
 
 def gather_facts(module: torch.nn.Module) -> ModuleFacts:
@@ -245,7 +245,7 @@ class _Gatherer:
             return False
         return True
 
-    # ------------------------------------------------------------------------------------------------------------- annotations
+    # ------------------------------------------------------------------------------------------------------ annotations
 
     def _declared(self, name: str) -> Type | NotInferable | None:
         """The type that the class declares for an attribute; None where it declares none."""
@@ -299,7 +299,8 @@ def check_initialised(module: torch.nn.Module) -> None:
         for key, value in table.items():
             if value is not None and is_lazy(value):
                 raise NotScriptableError(
-                    f"the {what} '{key}' of the module '{name}' has no shape yet", hint="run the module once before compiling it"
+                    f"the {what} '{key}' of the module '{name}' has no shape yet",
+                    hint="run the module once before compiling it",
                 )
 
 
@@ -337,7 +338,7 @@ def _advice(declared: object, value: object) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------------------------------------------- overloads
+# ------------------------------------------------------------------------------------------------------------ overloads
 
 
 def overloads_of_method(cls: type, name: str) -> list[FunctionType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 
@@ -25,7 +25,7 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type
 from rekindle.program.function import Function
-from rekindle.scripting.compilation import compile_with
+from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
@@ -50,7 +50,7 @@ class ModuleBinding:
         return ModuleValue(value, self.concrete)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- methods
+# -------------------------------------------------------------------------------------------------------------- methods
 
 
 def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRecord, ...]:
@@ -64,7 +64,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRec
     declarations = overloads_of_method(concrete.python_class, name)
     if declarations:
         return tuple(
-            _record(concrete, f"{name}__{index}", function, declaration) for index, declaration in enumerate(declarations)
+            _record(concrete, f"{name}__{index}", function, declaration)
+            for index, declaration in enumerate(declarations)
         )
     return (_record(concrete, name, function, None),)
 
@@ -87,7 +88,9 @@ def _record(
         def define(record: FunctionRecord) -> None:
             compile_method(concrete, record, function, declaration)
 
-        found = methods[name] = FunctionRecord(f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__)
+        found = methods[name] = FunctionRecord(
+            f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__
+        )
     return found
 
 
@@ -100,11 +103,12 @@ def compile_method(
     """Compile a function of the module's class as a method."""
     binding = ModuleBinding(concrete)
     forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
-    compile_with(record, function, declaration, self_binding=binding, forms=forms)
+    compile_function(record, function, declaration, self_binding=binding, forms=forms)
 
 
 def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
-    """The property ``name`` of the module's class, its getter and setter still to be compiled; None where there is none."""
+    """The property ``name`` of the module's class, its getter and setter still to be compiled; None where there is
+    none."""
     known = concrete.type.properties.get(name)
     if known is not None:
         return known
@@ -114,13 +118,13 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
     unused = getattr(concrete.python_class, "__jit_unused_properties__", ())
     if name in unused or is_left_to_python(found):
         return None
-    getter = _record(concrete, f"{name}__get", found.fget, None)
-    setter = None if found.fset is None else _record(concrete, f"{name}__set", found.fset, None)
+    getter = _record(concrete, f"{name}__get", cast("FunctionType", found.fget), None)
+    setter = None if found.fset is None else _record(concrete, f"{name}__set", cast("FunctionType", found.fset), None)
     made = concrete.type.properties[name] = Property(name, getter, setter)
     return made
 
 
-# ------------------------------------------------------------------------------------------------------------------------ values
+# --------------------------------------------------------------------------------------------------------------- values
 
 
 class ModuleValue(SugaredValue):
@@ -138,7 +142,7 @@ class ModuleValue(SugaredValue):
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
 
-    # -------------------------------------------------------------------------------------------------------------- attributes
+    # ------------------------------------------------------------------------------------------------------- attributes
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         found = self.find_attribute(range, graph, name)
@@ -228,7 +232,7 @@ class ModuleValue(SugaredValue):
             raise UnsupportedError(
                 f"'{name}' is a constant of {self.description} and cannot be assigned",
                 range,
-                hint=f"take it out of __constants__, or write its annotation without Final: {name}: {_annotation_of(facts.constants[name])}",
+                hint=f"take '{name}' out of __constants__, or Final out of its annotation",
             )
         property_of(self.concrete, name)
         SimpleValue(self.value).set_attribute(range, graph, name, value)
@@ -237,7 +241,7 @@ class ModuleValue(SugaredValue):
         """The type of the slot ``name``, which types literals that are assigned to it."""
         return self.concrete.type.attribute_type(name)
 
-    # ------------------------------------------------------------------------------------------------------------------ calling
+    # ---------------------------------------------------------------------------------------------------------- calling
 
     def call(
         self,
@@ -257,9 +261,7 @@ class ModuleValue(SugaredValue):
             result = self._run_hooks(range, graph, args, result)
         return result
 
-    def _run_pre_hooks(
-        self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]
-    ) -> Sequence[CallArgument]:
+    def _run_pre_hooks(self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -> Sequence[CallArgument]:
         """The arguments after the hooks that see them before ``forward`` does."""
         for index, hook in enumerate(self.facts.pre_hooks):
             record = self._hook_record(f"pre_hook__{index}", hook, range)
@@ -295,7 +297,7 @@ class ModuleValue(SugaredValue):
             )
         return _record(self.concrete, name, hook, None)
 
-    # --------------------------------------------------------------------------------------------------------------- containers
+    # ------------------------------------------------------------------------------------------------------- containers
 
     def _items(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
         """What the container holds."""
@@ -351,9 +353,7 @@ class ModuleValue(SugaredValue):
             raise TypeMismatchError(f"index {position} is out of range for {len(names)} items", range)
         return self.attribute(range, graph, names[position])
 
-    def _item_by_key(
-        self, range: SourceRange, graph: Graph, key: Value, type_hint: Type | None
-    ) -> SugaredValue:
+    def _item_by_key(self, range: SourceRange, graph: Graph, key: Value, type_hint: Type | None) -> SugaredValue:
         if key.type != STRING:
             raise TypeMismatchError(f"{self.description} is indexed by a str, got {key.type.annotation}", range)
         name = key.node.attributes.get("value") if key.node.kind == "prim::Constant" else None
@@ -364,10 +364,9 @@ class ModuleValue(SugaredValue):
             raise UndefinedNameError(f"{self.description} has no item '{name}'", range, hint=f"its items are {known}")
         return self.attribute(range, graph, name)
 
-    def _item_at_run_time(
-        self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None
-    ) -> SugaredValue:
-        """The item at an index that is known only when the program runs: all items must be of one type, or a type must be declared."""
+    def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
+        """The item at an index that is known only when the program runs: all items must be of one type, or a type must
+        be declared."""
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
         if not parts or None in parts:
             raise UnsupportedError(f"{self.description} can only be indexed by a constant here", range)
@@ -398,7 +397,8 @@ _TREE_VIEWS: Final = (
 
 
 class _View(SugaredValue):
-    """A method that lists what is in a module: ``self.layers.items``, ``self.named_children``. A loop over the list is unrolled."""
+    """A method that lists what is in a module: ``self.layers.items``, ``self.named_children``. A loop over the list is
+    unrolled."""
 
     def __init__(self, module: ModuleValue, view: str) -> None:
         self.module = module
@@ -444,9 +444,7 @@ class _View(SugaredValue):
         )
 
 
-def _walk(
-    module: SugaredValue, path: str, range: SourceRange, graph: Graph
-) -> Iterator[tuple[str, SugaredValue]]:
+def _walk(module: SugaredValue, path: str, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
     """The module and those within it, each with the path to it."""
     yield path, module
     if isinstance(module, ModuleValue):
@@ -500,7 +498,9 @@ class SuperValue(ModuleValue):
             if found is None:
                 continue
             if not isinstance(found, FunctionType):
-                raise UnsupportedError(f"'{name}' of '{cls.__name__}' is not a method, and only methods can be had of super()", range)
+                raise UnsupportedError(
+                    f"'{name}' of '{cls.__name__}' is not a method, and only methods can be had of super()", range
+                )
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
             if found is _class_function(self.concrete.python_class, name):
@@ -518,7 +518,7 @@ def defining_class(cls: type, function: FunctionType) -> type | None:
     return None
 
 
-# ---------------------------------------------------------------------------------------------------------------------- helpers
+# -------------------------------------------------------------------------------------------------------------- helpers
 
 
 def _constant(value: object, range: SourceRange, graph: Graph) -> SugaredValue:
@@ -531,10 +531,6 @@ def _pack(args: Sequence[CallArgument], range: SourceRange, graph: Graph) -> Val
     values = [item.materialise(graph) for item in args]
     type = TupleType(tuple(value.type for value in values))
     return graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
-
-
-def _annotation_of(value: object) -> str:
-    return type(value).__name__
 
 
 def _missing_hint(cls: type, name: str) -> str | None:

@@ -39,7 +39,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     return result
 
 
-# ------------------------------------------------------------------------------------------------------------------------ objects
+# -------------------------------------------------------------------------------------------------------------- objects
 
 
 def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: dict[int, ScriptModule]) -> ScriptModule:
@@ -77,7 +77,12 @@ def _fill(
     for name in getattr(module, "__jit_ignored_attributes__", ()):
         if name in vars(module):
             result.__dict__[name] = vars(module)[name]
-    for table in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
+    for table in (
+        "_forward_hooks",
+        "_forward_pre_hooks",
+        "_forward_hooks_with_kwargs",
+        "_forward_pre_hooks_with_kwargs",
+    ):
         vars(result)[table].update(vars(module)[table])
 
 
@@ -102,7 +107,7 @@ def _part(
     return _instantiate(part, module_type_of(part), made)
 
 
-# -------------------------------------------------------------------------------------------------------------------- compilation
+# ---------------------------------------------------------------------------------------------------------- compilation
 
 
 def compile_entry_points(concrete: ConcreteModuleType) -> None:
@@ -158,12 +163,13 @@ def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> FunctionRe
     return FunctionRecord(f"{concrete.type.name}.{name}", definer=define)
 
 
-# ------------------------------------------------------------------------------------------------------- what is left to Python
+# ----------------------------------------------------------------------------------------------- what is left to Python
 
 
 def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
-    """What a compiled module offers beyond what was compiled for it: methods marked to be left to Python, methods that are compiled
-    now that they are asked for, overloaded methods, properties, static methods and constants of the class."""
+    """What a compiled module offers beyond what was compiled for it: methods marked to be left to Python, methods that
+    are compiled now that they are asked for, overloaded methods, properties, static methods and constants of the
+    class."""
     binding = module._rekindle_binding
     if not isinstance(binding, ModuleBinding) or name.startswith("__"):
         return None

@@ -58,7 +58,10 @@ class PythonFunctionValue(SugaredValue):
 
     def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
         message = f"the function '{self.function.__name__}' is marked as unused, but was called"
-        inputs = [graph.insert_constant(message, range=range), graph.insert_constant("NotImplementedError", range=range)]
+        inputs = [
+            graph.insert_constant(message, range=range),
+            graph.insert_constant("NotImplementedError", range=range),
+        ]
         graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
 

@@ -16,21 +16,13 @@ import torch.overrides
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.errors import NotScriptableError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.special_forms import (
-    ANNOTATE,
-    GLOBALS,
-    ISINSTANCE,
-    UNCHECKED_CAST,
-    UNINITIALIZED,
-    ExceptionClass,
-    SpecialForm,
-)
+from rekindle.frontend.special_forms import ANNOTATE, GLOBALS, ISINSTANCE, ExceptionClass
 from rekindle.frontend.sugared import Resolver, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, insert_function_constant
+from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import BOOL, FunctionType, ListType, TupleType, Type, unify_all
+from rekindle.ir.types import BOOL, ListType, TupleType, Type, unify_all
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function
 from rekindle.scripting import markers
@@ -39,6 +31,8 @@ from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
+
+_jit: Any = torch.jit
 
 SIMPLE_CONSTANTS: Final = (
     *(bool, int, float, complex, str, type(None)),
@@ -51,12 +45,15 @@ CLASS_VALUE_HOOKS: list[ClassHook] = []
 """Asked in turn what a Python class means as a value, after the classes that this file knows. Others add to it."""
 
 
-def sugared_value(obj: Any, range: SourceRange, graph: Graph, resolver: Resolver, name: str | None = None) -> SugaredValue:
-    """What the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused when it is used."""
+def sugared_value(
+    obj: Any, range: SourceRange, graph: Graph, resolver: Resolver, name: str | None = None
+) -> SugaredValue:
+    """What the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused when it
+    is used."""
     special = SPECIAL.get(id(obj))
     if special is not None:
         return special
-    if isinstance(obj, SIMPLE_CONSTANTS) or isinstance(obj, (tuple, list, enum.Enum)):
+    if isinstance(obj, (*SIMPLE_CONSTANTS, tuple, list, enum.Enum)):
         constant = constant_value(obj, range, graph)
         return UnusableValue(obj, name) if constant is None else SimpleValue(constant)
     if isinstance(obj, types.ModuleType):
@@ -94,11 +91,12 @@ class CompiledFunctionValue(FunctionValue):
         super().__init__(*records_of(function))
 
 
-# -------------------------------------------------------------------------------------------------------------------- constants
+# ------------------------------------------------------------------------------------------------------------ constants
 
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
-    """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for anything else."""
+    """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for
+    anything else."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
@@ -109,7 +107,7 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
         return None
     values = [constant_value(item, range, graph) for item in obj]
     known = [value for value in values if value is not None]
-    if isinstance(obj, torch.Size) or isinstance(obj, list):
+    if isinstance(obj, (torch.Size, list)):
         element = unify_all(value.type for value in known)
         if element is None:
             return None
@@ -126,18 +124,19 @@ def is_constant(obj: Any) -> bool:
 
 
 def plain(obj: Any) -> Any:
-    """``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a number like any."""
-    for cls in (bool, int, float, complex, str):
-        if isinstance(obj, cls) and type(obj) is not cls and not isinstance(obj, bool):
-            return cls(obj)
-    return obj
+    """``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a number like
+    any."""
+    if isinstance(obj, bool):
+        return obj
+    classes: tuple[type[Any], ...] = (int, float, complex, str)
+    return next((cls(obj) for cls in classes if isinstance(obj, cls)), obj)
 
 
 def _construct(kind: str, values: list[Value], type: Type, range: SourceRange, graph: Graph) -> Value:
     return graph.insert_node(graph.create(kind, values, types=[type], range=range)).output
 
 
-# ---------------------------------------------------------------------------------------------------------------------- modules
+# -------------------------------------------------------------------------------------------------------------- modules
 
 
 class PythonModuleValue(SugaredValue):
@@ -162,7 +161,7 @@ class PythonModuleValue(SugaredValue):
         return hasattr(self.module, name)
 
 
-# -------------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 
 class BooleanDispatchValue(SugaredValue):
@@ -196,8 +195,8 @@ class BooleanDispatchValue(SugaredValue):
         value = given.materialise(graph)
         if value.node.kind != "prim::Constant" or value.type != BOOL:
             raise UnsupportedError(
-                f"argument '{self.dispatch.argument}' of '{self.name}' must be True or False in the source, or a constant of the module: "
-                "it decides what the function returns",
+                f"argument '{self.dispatch.argument}' of '{self.name}' must be True or False in the source, "
+                "or a constant of the module: it decides what the function returns",
                 range,
                 hint=f"declare the attribute as Final[bool], or call '{self.name}' once for each case",
             )
@@ -226,7 +225,7 @@ class ConstantFunction(SugaredValue):
         return SimpleValue(graph.insert_constant(self.result, range=range))
 
 
-# ---------------------------------------------------------------------------------------------------------------------- classes
+# -------------------------------------------------------------------------------------------------------------- classes
 
 
 def _class_value(cls: type, range: SourceRange, resolver: Resolver) -> SugaredValue:
@@ -241,11 +240,16 @@ def _class_value(cls: type, range: SourceRange, resolver: Resolver) -> SugaredVa
         return EnumClassValue(cls)
     if is_named_tuple(cls):
         return NamedTupleClassValue(cls, resolver)
+    return class_value(cls, range) or ClassValue(cls, resolver)
+
+
+def class_value(cls: type, range: SourceRange) -> SugaredValue | None:
+    """What the hooks say that a class means."""
     for hook in CLASS_VALUE_HOOKS:
         found = hook(cls, range)
         if found is not None:
             return found
-    return ClassValue(cls, resolver)
+    return None
 
 
 class ClassValue(SugaredValue):
@@ -312,7 +316,9 @@ class EnumClassValue(ClassValue):
         member = self.enum.__members__.get(name)
         if member is None:
             raise UndefinedNameError(
-                f"{self.description} has no member '{name}'", range, hint=f"its members are {', '.join(self.enum.__members__)}"
+                f"{self.description} has no member '{name}'",
+                range,
+                hint=f"its members are {', '.join(self.enum.__members__)}",
             )
         return SimpleValue(graph.insert_constant(member, enum_type(self.enum, range), range))
 
@@ -368,7 +374,7 @@ class NamedTupleClassValue(ClassValue):
         return SimpleValue(_construct("prim::TupleConstruct", plan.inputs(graph, range), type, range, graph))
 
 
-# --------------------------------------------------------------------------------------------------------------------- refusals
+# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 class UnusableValue(SugaredValue):
@@ -455,27 +461,16 @@ def _refusal(obj: Any, name: str | None) -> tuple[str, str]:
     )
 
 
-class FunctionLikeValue(FunctionValue):
-    """Several records under one name, as a value: the first."""
-
-    def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        return insert_function_constant(range, graph, self.functions[0])
-
-
-def is_function_type(type: Type) -> bool:
-    return isinstance(type, FunctionType)
-
-
-# ----------------------------------------------------------------------------------------------------------------- special names
+# -------------------------------------------------------------------------------------------------------- special names
 
 
 def _constant_functions() -> list[tuple[Any, object]]:
     """Functions with the answer that they give in compiled code."""
     answers: list[tuple[Any, object]] = [
-        (torch.jit.is_scripting, True),
+        (_jit.is_scripting, True),
         (torch._jit_internal.is_scripting, True),
         (markers.is_scripting, True),
-        (torch.jit.is_tracing, False),
+        (_jit.is_tracing, False),
         (markers.is_tracing, False),
         (torch.compiler.is_compiling, False),
         (torch.compiler.is_dynamo_compiling, False),
@@ -493,7 +488,7 @@ def _special() -> dict[int, SugaredValue]:
         id(markers.annotate): ANNOTATE,
         id(torch.jit.isinstance): ISINSTANCE,
         id(markers.isinstance_): ISINSTANCE,
-        id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
+        id(_jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
     }
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
@@ -508,5 +503,3 @@ def _special() -> dict[int, SugaredValue]:
 
 SPECIAL: Final[dict[int, SugaredValue]] = _special()
 """Objects, by identity, that mean something of their own."""
-
-__all__ = ["SPECIAL", "UNCHECKED_CAST", "UNINITIALIZED", "SpecialForm", "sugared_value"]

@@ -12,7 +12,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import find_type
-from rekindle.scripting.python_values import UnusableValue, sugared_value
+from rekindle.scripting.python_values import sugared_value
 
 _MISSING: Final = object()
 
@@ -48,7 +48,7 @@ class PythonResolver:
             return form
         found = self.find(name)
         if found is _MISSING:
-            return _unknown_builtin(name)
+            return None
         return sugared_value(found, range, graph, self, name)
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
@@ -63,11 +63,6 @@ class PythonResolver:
         return find_type(found, range, self)
 
 
-def _unknown_builtin(name: str) -> SugaredValue | None:
-    """Nothing, so that the emitter's own table answers."""
-    return None
-
-
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
     """The variables that ``function`` closes over, as they are now. Those not yet assigned are left out."""
     found: dict[str, Any] = {}
@@ -80,8 +75,8 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
-    """The classes that stand in the function's annotations, by name. A class that is local to another function and used in an
-    annotation only is not in the closure."""
+    """The classes that stand in the function's annotations, by name. A class that is local to another function and
+    used in an annotation only is not in the closure."""
     try:
         annotations = function.__annotations__
     except NameError:  # evaluated when asked for, since Python 3.14
@@ -91,6 +86,3 @@ def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
 
 def _is_local(cls: type) -> bool:
     return "<locals>" in cls.__qualname__ and not hasattr(builtins, cls.__name__)
-
-
-__all__ = ["PythonResolver", "UnusableValue"]

@@ -32,10 +32,10 @@ def script(obj: Any) -> Any: ...
 def script(obj: Any) -> Any:
     """Compile a Python function or a module; also as a decorator of a function.
 
-    A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function that it calls. A
-    module becomes a :class:`~rekindle.program.module.ScriptModule` that shares its parameters and buffers; its ``forward`` and its methods
-    marked with ``export`` are compiled, and what they call. What is compiled already is returned as it is, and so are NamedTuple and
-    enum classes, which are types of programs without more.
+    A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function
+    that it calls. A module becomes a :class:`~rekindle.program.module.ScriptModule` that shares its parameters and
+    buffers; its ``forward`` and its methods marked with ``export`` are compiled, and what they call. What is compiled
+    already is returned as it is, and so are NamedTuple and enum classes, which are types of programs without more.
 
     Raises:
         NotScriptableError: it is nothing that can be compiled.
@@ -61,11 +61,13 @@ def script(obj: Any) -> Any:
 def _script_function(function: types.FunctionType) -> Any:
     if is_left_to_python(function):
         raise NotScriptableError(
-            f"the function '{function.__name__}' is marked to be left to Python", hint="remove @ignore or @unused to compile it"
+            f"the function '{function.__name__}' is marked to be left to Python",
+            hint="remove @ignore or @unused to compile it",
         )
     if boolean_dispatch_of(function) is not None:
         raise NotScriptableError(
-            f"the function '{function.__name__}' is one of two, chosen by an argument", hint="compile a function that calls it"
+            f"the function '{function.__name__}' is one of two, chosen by an argument",
+            hint="compile a function that calls it",
         )
     records = records_of(function)
     for record in records:
@@ -86,7 +88,8 @@ def _script_class(cls: type) -> type:
             hint=f"make one first: script({cls.__name__}(…))",
         )
     raise NotScriptableError(
-        f"the class '{cls.__name__}' cannot be compiled: classes other than modules, NamedTuples and enums are not supported yet"
+        f"the class '{cls.__name__}' cannot be compiled: "
+        "classes other than modules, NamedTuples and enums are not supported yet"
     )
 
 
