@@ -269,8 +269,8 @@ class TypeReader:
             if not types:
                 _fail_at(token, "A Union needs a member.")
             whole = union(types)
-            # Members that cover one another are left out, but their order is kept.
-            return whole if len(types) == 1 or isinstance(whole, UnionType) else UnionType(tuple(types)), None, alias
+            # `Union(int, NoneType)` stays one, so that it is printed as it was.
+            return whole if isinstance(whole, UnionType) else UnionType(tuple(types)), None, alias
         wanted = 2 if name == "Dict" else 1
         if len(types) != wanted:
             _fail_at(token, f"{name} takes {wanted} type{'s' * (wanted - 1)}, not {len(types)}.")

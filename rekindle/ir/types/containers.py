@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rekindle.ir.types.base import NONE, NoneType, Type, UnionBase
+from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, NoneType, NumberType, Type, UnionBase
 
 
 @dataclass(slots=True, frozen=True)
@@ -179,6 +179,8 @@ class UnionType(UnionBase):
         if isinstance(other, UnionBase):
             parts = union_members(other)
             return all(any(part.is_subtype_of(member) for member in self.members) for part in parts)
+        if isinstance(other, NumberType) and all(number in self.members for number in _NUMBERS):
+            return True
         return any(other.is_subtype_of(member) for member in self.members)
 
     @property
@@ -277,9 +279,9 @@ def union_members(type: Type) -> tuple[Type, ...]:
 
 
 def union(members: Iterable[Type]) -> Type:
-    """The union of ``members``: flattened, without members that another one covers, and simpler where it can be.
+    """The union of ``members``: flattened, without members that another one covers, in TorchScript's order.
 
-    One member stays itself, one member and None become Optional.
+    One member stays itself, one member and None become Optional; int, float and complex together are a Scalar.
     """
     flat = [part for member in members for part in union_members(member)]
     kept: list[Type] = []
@@ -288,11 +290,28 @@ def union(members: Iterable[Type]) -> Type:
             continue
         kept = [other for other in kept if not other.is_subtype_of(part)]
         kept.append(part)
+    if all(number in kept for number in _NUMBERS):
+        kept = [NUMBER, *(part for part in kept if part not in _NUMBERS)]
     if len(kept) == 1:
         return kept[0]
     if len(kept) == 2 and NONE in kept:
         return optional(kept[0] if kept[1] == NONE else kept[1])
-    return UnionType(tuple(kept))
+    return UnionType(tuple(sorted(kept, key=_rank)))
+
+
+_NUMBERS = (INT, FLOAT, COMPLEX)
+
+_ORDER = (
+    *("AnyEnumType", "EnumType", "TensorType", "StorageType", "TupleType", "ListType", "DictType", "NumberType"),
+    *("FloatType", "ComplexType", "FutureType", "AwaitType", "RRefType", "IntType", "NoneType", "StringType"),
+    *("GeneratorType", "BoolType", "VarType", "DeviceObjType", "StreamObjType", "FunctionType", "ClassType"),
+    *("CapsuleType", "InterfaceType", "QSchemeType", "AnyClassType"),
+)
+
+
+def _rank(member: Type) -> tuple[int, str]:
+    """Where a member stands in its union: as in TorchScript, by its kind, then by its text."""
+    return (_ORDER.index(member.kind) if member.kind in _ORDER else len(_ORDER), str(member))
 
 
 def without_none(type: Type) -> Type:
