@@ -6,13 +6,12 @@ Run it with ``make demo``.
 from __future__ import annotations
 
 import inspect
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
+from models import AttentionDecoder, ResidualNet, lstm_cell
 from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
@@ -24,14 +23,11 @@ import rekindle
 from rekindle.runtime.code import Code
 from rekindle.syntax.python_ast import function_def
 
-sys.path.insert(0, str(Path(__file__).parent))
-from models import AttentionDecoder, ResidualNet, lstm_cell
-
 console = Console(width=110, highlight=False)
 
 
 def say(text: str) -> None:
-    console.print(textwrap.fill(textwrap.dedent(text).strip(), 100), style="italic")
+    console.print(textwrap.fill(" ".join(text.split()), 100), style="italic")
 
 
 def show(title: str, text: str, language: str = "text", lines: int = 40) -> None:
@@ -99,7 +95,8 @@ def models() -> bool:
     size, hidden = 16, 32
     cell = [
         *(torch.randn(4, size), torch.randn(4, hidden), torch.randn(4, hidden)),
-        *(torch.randn(4 * hidden, size), torch.randn(4 * hidden, hidden), torch.randn(4 * hidden), torch.randn(4 * hidden)),
+        *(torch.randn(4 * hidden, size), torch.randn(4 * hidden, hidden)),
+        *(torch.randn(4 * hidden), torch.randn(4 * hidden)),
     ]
     transformer = nn.Transformer(
         d_model=32, nhead=4, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=64, batch_first=True
