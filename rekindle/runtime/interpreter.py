@@ -193,14 +193,18 @@ class InterpreterState:
 
     def _fail(self, segment: Segment | None, step: Step | None, traceback: TracebackType | None) -> None:
         """Note where the program stands, and let go of everything that it holds."""
-        assert segment is not None
-        index = segment.boundary_index if step is None else self.code.positions[step]
+        index = 0 if segment is None else segment.boundary_index
+        if step is not None:
+            index = self.code.positions.get(step, index)
         while traceback is not None:
             in_loop = self.code.hot.index(traceback.tb_frame.f_code, traceback.tb_lineno)
             if in_loop is not None:
                 index = in_loop
                 break
             traceback = traceback.tb_next
+        # An interrupt from the keyboard may come while one function gives way to another, so that the index is of
+        # either.
+        index = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
         self._places = [place for code, at in frames for place in places_of(code, at)]
         for _, registers, _ in self._stack:

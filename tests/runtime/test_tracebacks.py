@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import linecache
+import os
 import re
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -415,3 +417,43 @@ Traceback (most recent call last):
 ZeroDivisionError: integer division or modulo by zero
 """
     )
+
+
+def test_an_interrupt_from_the_keyboard_at_any_time() -> None:
+    """It shows some place in the program, and is never replaced by an error of the interpreter's own."""
+    callee = FunctionRecord("g", parse_graph(DIVIDE))
+    graph = parse_graph("""
+graph(%n : int):
+  %t : bool = prim::Constant[value=1]()
+  %one : int = prim::Constant[value=1]()
+  %s : int = prim::Loop(%n, %t, %one)
+    block0(%i : int, %a : int):
+      %b : int = prim::CallFunction(%a, %one)
+      -> (%t, %b)
+  return (%s)
+""")
+    constant = graph.create("prim::Constant", types=[FunctionType(callee)], attributes={"name": "g"})
+    graph.find_nodes("prim::CallFunction")[0].insert_input(0, graph.block.prepend(constant).output)
+    record = FunctionRecord("f", graph)
+    for delay in range(0, 400, 3):
+        left = delay
+
+        def trace(frame: Any, event: str, argument: object) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename.endswith(os.path.join("runtime", "interpreter.py")):
+                frame.f_trace_opcodes = True
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            execute(record, [3])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+    assert execute(record, [3]) == 1
