@@ -63,6 +63,8 @@ def check(name: str, error: RekindleError, folder: Path, golden: GoldenTexts) ->
 
 def told(error: BaseException, folder: Path) -> str:
     """Class and text, without the folders that differ from machine to machine."""
+    if isinstance(error, ZeroDivisionError):
+        return "ZeroDivisionError: …"  # releases of Python word it differently
     text = f"{type(error).__name__}: {error}".replace(f"{folder}/", "")
     return re.sub(r'File "[^"]*/(torch/[^"]*)", line \d+', r'File "\1", line …', text)
 

@@ -81,11 +81,16 @@ def f(x, flag: bool):
         y = "one"
     return y
 """,
-    "variable_changes_its_type": """
-def f(n: int):
+    "branch_changes_a_type": """
+def f(n: int, flag: bool):
     a = 1
-    a = "one"
+    if flag:
+        a = "one"
     return a
+""",
+    "comparison_of_str_and_int": """
+def f(s: str):
+    return s < 3
 """,
     "loop_changes_a_type": """
 def f(n: int):
@@ -122,10 +127,6 @@ def f(n: int, s: str):
 def f(x):
     return x + None
 """,
-    "list_of_two_types": """
-def f(n: int):
-    return [n, "a"]
-""",
     "append_of_wrong_type": """
 def f(n: int):
     a = [1, 2]
@@ -153,22 +154,6 @@ def f(n: Optional[int]):
     if n is None:
         return n + 1
     return 0
-""",
-    "condition_is_a_string": """
-def f(s: str):
-    if s:
-        return 1
-    return 0
-""",
-    "condition_is_a_list": """
-def f(v: List[int]):
-    while v:
-        v.pop()
-    return v
-""",
-    "not_of_a_list": """
-def f(v: List[int]):
-    return not v
 """,
     "ternary_of_two_types": """
 def f(flag: bool):
@@ -396,21 +381,6 @@ def f(n: int):
         n = 0
     return n
 """,
-    "match_on_value_of_slice": """
-def f(x):
-    return x[::-1]
-""",
-    "chained_star_targets": """
-def f(v: List[int]):
-    a, *b, *c = v
-    return a
-""",
-    "break_outside_of_a_loop": """
-def f(x):
-    if x.sum() > 0:
-        break
-    return x
-""",
     "unknown_annotation": """
 def f(x: "NoSuchType"):
     return x
@@ -422,10 +392,6 @@ def f(x: 3):
     "list_without_element_type": """
 def f(v: list):
     return v
-""",
-    "dict_with_a_list_as_key": """
-def f(d: Dict[List[int], int]):
-    return d
 """,
     "default_of_wrong_type": """
 def f(x, n: int = "three"):
@@ -487,10 +453,6 @@ class M(nn.Module):
     def forward(self, x, i: int):
         return self.layers[i](x)
 """,
-    "module_without_forward": """
-class M(nn.Module):
-    pass
-""",
     "module_call_with_wrong_arguments": """
 class M(nn.Module):
     def __init__(self):
@@ -503,6 +465,28 @@ class M(nn.Module):
 }
 
 TEXTS: dict[str, str] = {
+    "text_break_outside_of_a_loop": """
+def f(x):
+    if True:
+        break
+    return x
+""",
+    "text_two_stars": """
+def f(v: List[int]):
+    a, *b, *c = v
+    return a
+""",
+    "text_return_outside_of_a_function": """
+return 1
+""",
+    "text_same_parameter_twice": """
+def f(x, x):
+    return x
+""",
+    "text_default_before_none": """
+def f(x: int = 1, y: int):
+    return x
+""",
     "text_unclosed_bracket": """
 def f(x):
     return torch.cat([x, x)
