@@ -54,10 +54,10 @@ bench: setup ## compile time and interpreter time beside torch.jit
 	$(BIN)/python -m benchmarks
 
 sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit
-	$(BIN)/python -m benchmarks.sweep_ops
+	$(BIN)/python -m tests.sweeps.op_db --full --jobs 2
 
 sweep-modules: setup ## every entry of PyTorch's module database against eager
-	$(BIN)/python -m benchmarks.sweep_modules
+	$(BIN)/python -m tests.sweeps.module_db --full --jobs 2
 
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
