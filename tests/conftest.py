@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
 
 SEED = 20260
+
+# Every graph is verified after it is made and after each pass.
+os.environ["REKINDLE_VERIFY"] = "1"
 
 # "fixed" derives the examples of a test from the test itself, so that a run repeats the one before.
 # `--hypothesis-profile=explore` looks elsewhere each time, and `--hypothesis-seed=N` beside it where you choose.

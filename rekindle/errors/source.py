@@ -11,7 +11,8 @@ class Source:
     """A text that was compiled, and where it came from.
 
     ``first_line`` is the number (counted from 1) that the text's first line has in ``filename``: the text of a function
-    is cut out of its file. ``dedent`` is the number of columns that were cut off the left of every line, so that columns can be
+    is cut out of its file. ``dedent`` is the number of columns that were cut off the left of every line, so that
+    columns can be
     told as they stand in the file.
     """
 
@@ -54,7 +55,7 @@ class Source:
         return SourceRange(self, start, end)
 
 
-@dataclass(slots=True, frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SourceRange:
     """The characters ``[start, end)`` of a :class:`Source`."""
 

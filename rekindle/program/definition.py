@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import os
 from collections.abc import Mapping
+from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.frontend.emission import SelfBinding
@@ -13,11 +15,15 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.ir.verifier import verify
+from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
 from rekindle.syntax.views import Def
 
 verify_graphs: bool = os.environ.get("REKINDLE_DEBUG", "0") not in ("", "0")
 """The debug switch: whether every graph is verified after emission and after each pass. ``REKINDLE_DEBUG=1`` sets it."""
+
+VERIFY_SWITCH: Final = "REKINDLE_VERIFY"
+"""The variable of the environment that, set to 1, has every graph verified after it is made and after each pass."""
 
 
 def define_function(
