@@ -15,6 +15,7 @@ from rekindle.errors import ArgumentError, InternalError, Source
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.runtime.code import Code
+from rekindle.runtime.conversion import class_of
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.segments import Registers, Segment, Step
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
@@ -237,7 +238,7 @@ def places_of(code: Code, index: int) -> list[Place]:
 
 def _method_of(value: object, name: str) -> FunctionRecord:
     """The method of an object whose class is known only now."""
-    owner = getattr(value, "_rekindle_type", None)
+    owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None
     if method is None:
         raise InternalError(f"prim::CallMethod: a {type(value).__name__} has no compiled method '{name}'")

@@ -159,14 +159,9 @@ def step_of(instruction: Instruction) -> Step:
     if instruction.opcode is Opcode.CONSTANT:
         (register,) = instruction.outputs
         return partial(_write_copy, register, instruction.constant)
-    calls = instruction.opcode is Opcode.OPERATION
-    positions = tuple(instruction.inputs.index(register) for register in instruction.cleared)
-    written = tuple(register is not None for register in instruction.outputs)
     inputs = () if instruction.opcode is Opcode.DROP else instruction.inputs
-    if instruction.opcode is Opcode.DROP:
-        make = _maker(0, len(instruction.cleared), (), False)
-    else:
-        make = _maker(len(inputs), len(positions), written, calls)
+    written = tuple(register is not None for register in instruction.outputs)
+    make = _maker(len(inputs), len(instruction.cleared), written, instruction.opcode is Opcode.OPERATION)
     outputs = [register for register in instruction.outputs if register is not None]
     step: Step = make(instruction.operation, *inputs, *instruction.cleared, *outputs)
     return step
