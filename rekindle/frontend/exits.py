@@ -75,7 +75,7 @@ class _ExitTransform:
 
     def run(self) -> None:
         self.transform_block(self.graph.block)
-        for value in (self.true, self.false, self.thrown):
+        for value in (self.true, self.false, *self._uninitialized.values()):
             if not value.has_uses:
                 value.node.destroy()
 
