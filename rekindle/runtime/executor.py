@@ -24,5 +24,9 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
     del arguments
     try:
         return state.resume()
-    except BaseException as error:
-        raise error.with_traceback(state.traceback(foreign_frames(error.__traceback__)))  # noqa: B904 (it is the same)
+    except BaseException as caught:
+        error = caught.with_traceback(state.traceback(foreign_frames(caught.__traceback__)))
+    try:
+        raise error
+    finally:
+        del error  # its traceback holds this frame, which must not hold it in turn

@@ -61,8 +61,12 @@ class InterpreterState:
         del arguments
         try:
             return self.resume()
-        except BaseException as error:
-            raise error.with_traceback(self.traceback(foreign_frames(error.__traceback__)))  # noqa: B904 (it is the same)
+        except BaseException as caught:
+            error = caught.with_traceback(self.traceback(foreign_frames(caught.__traceback__)))
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame, which must not hold it in turn
 
     def start(self, arguments: Sequence[object]) -> None:
         """Load the arguments and stand before the first instruction."""
