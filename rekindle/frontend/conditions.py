@@ -62,8 +62,18 @@ class ConditionEmitter(ExpressionEmitter):
     # -------------------------------------------------------------------------------- and, or, if-else
 
     def _short_circuit(self, expr: BinOp) -> Condition:
+        # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
+        chain = [expr]
+        while chain[-1].lhs.tree.kind in ("and", "or"):
+            chain.append(BinOp(chain[-1].lhs.tree))
+        found = self.emit_condition(chain[-1].lhs)
+        for each in reversed(chain):
+            found = self._either_side(each, found)
+        return found
+
+    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition:
+        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
         is_or = expr.operator == "or"
-        lhs = self.emit_condition(expr.lhs)
         if lhs.static is is_or:
             return lhs  # the right side is never asked, and need not even compile
         if lhs.static is not None:

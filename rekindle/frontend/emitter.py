@@ -1,8 +1,7 @@
 """The emitter: a tree becomes a graph.
 
 It walks a definition, resolves names to sugared values, checks types, and emits nodes; variables become loads and
-stores. Then the graph is
-converted to SSA (:mod:`rekindle.frontend.ssa`).
+stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa`).
 
 The emitter is one class in several layers, each of which adds forms of the language to the one before::
 
@@ -23,6 +22,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
 from rekindle.frontend.refinement import Condition
@@ -74,8 +74,7 @@ def emit_function(
     """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
 
     ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
-    be literals.
-    ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
+    be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
 
     Raises:
         CompileError: the definition cannot be compiled.
@@ -90,8 +89,9 @@ def emit_function(
         return_type=return_type,
     )
     emitter = FunctionEmitter(resolver)
-    result = emitter.emit_definition(definition, schema, self_binding)
-    convert_to_ssa(emitter.graph, result)
+    with room_to_recurse(definition.name.range):
+        result = emitter.emit_definition(definition, schema, self_binding)
+        convert_to_ssa(emitter.graph, result)
     returns = (Argument("", result),)
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, returns)
 
@@ -107,8 +107,7 @@ def declare_schema(
     return_type: Type | None = None,
 ) -> FunctionSchema:
     """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
-    result is
-    left out where it is not declared."""
+    result is left out where it is not declared."""
     arguments: list[Argument] = []
     for position, param in enumerate(definition.params):
         if position == 0 and self_binding is not None:

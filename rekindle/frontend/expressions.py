@@ -239,9 +239,14 @@ class ExpressionEmitter(Emission):
     # --------------------------------------------------------------------------------------- operators
 
     def _emit_binary(self, expr: BinOp) -> Value:
-        lhs = self.emit_expression(expr.lhs)
-        rhs = self.emit_expression(expr.rhs)
-        return self.binary(expr.operator, lhs, rhs, expr)
+        # A long sum is a deep tree that leans to the left: go down in a loop, and emit on the way up.
+        chain = [expr]
+        while chain[-1].lhs.tree.kind in BINARY_KINDS:
+            chain.append(BinOp(chain[-1].lhs.tree))
+        value = self.emit_expression(chain[-1].lhs)
+        for each in reversed(chain):
+            value = self.binary(each.operator, value, self.emit_expression(each.rhs), each)
+        return value
 
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
+from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.emitter import emit_function
 from rekindle.frontend.sugared import Resolver
@@ -54,7 +55,8 @@ def define_function(
         parameter_types=parameter_types,
         return_type=return_type,
     )
-    clean_up(graph)
+    with room_to_recurse(definition.name.range):
+        clean_up(graph)
     record.define(graph, schema)
 
 
