@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from rekindle.errors import ArgumentError, InternalError, Source
+from rekindle.errors import UNKNOWN_RANGE, ArgumentError, InternalError, Source
+from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.runtime.code import Code
@@ -25,7 +26,8 @@ def code_of(record: FunctionRecord) -> Code:
     """The code of a function, made when it is first asked for."""
     code = record.executable
     if not isinstance(code, Code):
-        code = record.executable = Code(record.graph, record.name)
+        with room_to_recurse(UNKNOWN_RANGE):
+            code = record.executable = Code(record.graph, record.name)
     return code
 
 
