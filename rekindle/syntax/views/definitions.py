@@ -1,0 +1,121 @@
+"""Views of functions, their parameters, classes and imports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views.base import Expr, Ident, Stmt, View, list_tree, option_tree
+
+
+class Param(View):
+    """One parameter: ``(param (ident name) (option annotation) (option default) marker)``.
+
+    ``marker`` is empty, or ``*`` for a parameter that only a keyword can give.
+    """
+
+    __slots__ = ()
+    KIND = "param"
+
+    @classmethod
+    def create(
+        cls, range: SourceRange, name: Ident, annotation: Expr | None, default: Expr | None, kwarg_only: bool = False
+    ) -> Param:
+        marker = "*" if kwarg_only else ""
+        return cls._build(range, name.tree, option_tree(range, annotation), option_tree(range, default), marker)
+
+    @property
+    def name(self) -> Ident:
+        return Ident(self.tree.subtree(0))
+
+    @property
+    def annotation(self) -> Expr | None:
+        return self._maybe(1, Expr)
+
+    @property
+    def default(self) -> Expr | None:
+        return self._maybe(2, Expr)
+
+    @property
+    def kwarg_only(self) -> bool:
+        return self.tree.string(3) == "*"
+
+
+class Def(Stmt):
+    """``def name(params) -> return_type: body``"""
+
+    __slots__ = ()
+    KIND = "def"
+
+    @classmethod
+    def create(
+        cls, range: SourceRange, name: Ident, params: Sequence[Param], return_type: Expr | None, body: Sequence[Stmt]
+    ) -> Def:
+        return cls._build(
+            range, name.tree, list_tree(range, params), option_tree(range, return_type), list_tree(range, body)
+        )
+
+    @property
+    def name(self) -> Ident:
+        return Ident(self.tree.subtree(0))
+
+    @property
+    def params(self) -> list[Param]:
+        return self._views(1, Param)
+
+    @property
+    def return_type(self) -> Expr | None:
+        return self._maybe(2, Expr)
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(3, Stmt)
+
+    def with_name(self, name: str) -> Def:
+        """The same definition under another name."""
+        ident = Ident.create(self.name.range, name)
+        return Def(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
+
+
+class ClassDef(Stmt):
+    """``class name(bases…): body`` as ``(class_def (ident name) (list base …) (list statement …))``"""
+
+    __slots__ = ()
+    KIND = "class_def"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: Ident, bases: Sequence[Expr], body: Sequence[Stmt]) -> ClassDef:
+        return cls._build(range, name.tree, list_tree(range, bases), list_tree(range, body))
+
+    @property
+    def name(self) -> Ident:
+        return Ident(self.tree.subtree(0))
+
+    @property
+    def bases(self) -> list[Expr]:
+        return self._views(1, Expr)
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(2, Stmt)
+
+    def with_name(self, name: str) -> ClassDef:
+        """The same definition under another name."""
+        ident = Ident.create(self.name.range, name)
+        return ClassDef(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
+
+
+class Import(Stmt):
+    """``import a.b.c`` at the top of a program text, as ``(import a.b.c)``."""
+
+    __slots__ = ()
+    KIND = "import"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: str) -> Import:
+        return cls._build(range, name)
+
+    @property
+    def name(self) -> str:
+        return self.tree.string(0)

@@ -1,0 +1,402 @@
+"""Views of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views.base import Expr, Ident, V, View, list_tree, option_tree
+
+
+class Var(Expr):
+    """``(variable (ident x))``"""
+
+    __slots__ = ()
+    KIND = "variable"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: Ident) -> Var:
+        return cls._build(range, name.tree)
+
+    @property
+    def name(self) -> Ident:
+        return Ident(self.tree.subtree(0))
+
+
+class Const(Expr):
+    """A number as it is written: ``(const 3)``, ``(const 1e-5)``, ``(const 2j)``."""
+
+    __slots__ = ()
+    KIND = "const"
+
+    @classmethod
+    def create(cls, range: SourceRange, text: str) -> Const:
+        return cls._build(range, text)
+
+    @property
+    def text(self) -> str:
+        return self.tree.string(0)
+
+    @property
+    def value(self) -> int | float | complex:
+        text = self.text.replace("_", "")
+        if text[-1] in "jJ":
+            return complex(text)
+        if text[:2].lower() in ("0x", "0b", "0o"):
+            return int(text, 0)
+        if any(c in text for c in ".eE") or text in ("inf", "nan"):
+            return float(text)
+        return int(text)
+
+
+class StringLiteral(Expr):
+    """``(string_literal text)``, the text with its escapes resolved."""
+
+    __slots__ = ()
+    KIND = "string_literal"
+
+    @classmethod
+    def create(cls, range: SourceRange, text: str) -> StringLiteral:
+        return cls._build(range, text)
+
+    @property
+    def text(self) -> str:
+        return self.tree.string(0)
+
+
+class TrueLiteral(Expr):
+    __slots__ = ()
+    KIND = "true"
+
+
+class FalseLiteral(Expr):
+    __slots__ = ()
+    KIND = "false"
+
+
+class NoneLiteral(Expr):
+    __slots__ = ()
+    KIND = "none"
+
+
+class Dots(Expr):
+    """``...``"""
+
+    __slots__ = ()
+    KIND = "dots"
+
+
+class Select(Expr):
+    """``value.selector`` as ``(. value (ident selector))``"""
+
+    __slots__ = ()
+    KIND = "."
+
+    @classmethod
+    def create(cls, range: SourceRange, value: Expr, selector: Ident) -> Select:
+        return cls._build(range, value.tree, selector.tree)
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def selector(self) -> Ident:
+        return Ident(self.tree.subtree(1))
+
+
+class Attribute(View):
+    """A keyword argument: ``(attribute (ident name) value)``."""
+
+    __slots__ = ()
+    KIND = "attribute"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: Ident, value: Expr) -> Attribute:
+        return cls._build(range, name.tree, value.tree)
+
+    @property
+    def name(self) -> Ident:
+        return Ident(self.tree.subtree(0))
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+
+class Apply(Expr):
+    """``callee(inputs…, name=value…)`` as ``(apply callee (list …) (list …))``"""
+
+    __slots__ = ()
+    KIND = "apply"
+
+    @classmethod
+    def create(
+        cls, range: SourceRange, callee: Expr, inputs: Sequence[Expr], attributes: Sequence[Attribute] = ()
+    ) -> Apply:
+        return cls._build(range, callee.tree, list_tree(range, inputs), list_tree(range, attributes))
+
+    @property
+    def callee(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def inputs(self) -> list[Expr]:
+        return self._views(1, Expr)
+
+    @property
+    def attributes(self) -> list[Attribute]:
+        return self._views(2, Attribute)
+
+
+class Starred(Expr):
+    """``*value``, in a call, a literal or a target."""
+
+    __slots__ = ()
+    KIND = "starred"
+
+    @classmethod
+    def create(cls, range: SourceRange, value: Expr) -> Starred:
+        return cls._build(range, value.tree)
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+
+class Subscript(Expr):
+    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index, as in Python
+    it is not: ``x[(0, 1)]`` and ``x[0, 1]`` both give two.
+    """
+
+    __slots__ = ()
+    KIND = "subscript"
+
+    @classmethod
+    def create(cls, range: SourceRange, value: Expr, indices: Sequence[Expr]) -> Subscript:
+        return cls._build(range, value.tree, list_tree(range, indices))
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def indices(self) -> list[Expr]:
+        return self._views(1, Expr)
+
+
+class SliceExpr(Expr):
+    """``start:stop:step`` within a subscript, each an option."""
+
+    __slots__ = ()
+    KIND = "slice"
+
+    @classmethod
+    def create(cls, range: SourceRange, start: Expr | None, stop: Expr | None, step: Expr | None) -> SliceExpr:
+        return cls._build(range, option_tree(range, start), option_tree(range, stop), option_tree(range, step))
+
+    @property
+    def start(self) -> Expr | None:
+        return self._maybe(0, Expr)
+
+    @property
+    def stop(self) -> Expr | None:
+        return self._maybe(1, Expr)
+
+    @property
+    def step(self) -> Expr | None:
+        return self._maybe(2, Expr)
+
+
+class _Sequence(Expr):
+    __slots__ = ()
+
+    @classmethod
+    def create(cls: type[V], range: SourceRange, items: Sequence[Expr]) -> V:
+        return cls._build(range, list_tree(range, items))
+
+    @property
+    def items(self) -> list[Expr]:
+        return self._views(0, Expr)
+
+
+class ListLiteral(_Sequence):
+    __slots__ = ()
+    KIND = "list_literal"
+
+
+class TupleLiteral(_Sequence):
+    __slots__ = ()
+    KIND = "tuple_literal"
+
+
+class SetLiteral(_Sequence):
+    __slots__ = ()
+    KIND = "set_literal"
+
+
+class DictLiteral(Expr):
+    """``{key: value, …}`` as ``(dict_literal (list key …) (list value …))``"""
+
+    __slots__ = ()
+    KIND = "dict_literal"
+
+    @classmethod
+    def create(cls, range: SourceRange, keys: Sequence[Expr], values: Sequence[Expr]) -> DictLiteral:
+        return cls._build(range, list_tree(range, keys), list_tree(range, values))
+
+    @property
+    def keys(self) -> list[Expr]:
+        return self._views(0, Expr)
+
+    @property
+    def values(self) -> list[Expr]:
+        return self._views(1, Expr)
+
+
+class Comprehension(View):
+    """One ``for target in iterable if condition …`` of a comprehension."""
+
+    __slots__ = ()
+    KIND = "comprehension"
+
+    @classmethod
+    def create(cls, range: SourceRange, target: Expr, iterable: Expr, conditions: Sequence[Expr]) -> Comprehension:
+        return cls._build(range, target.tree, iterable.tree, list_tree(range, conditions))
+
+    @property
+    def target(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def iterable(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+    @property
+    def conditions(self) -> list[Expr]:
+        return self._views(2, Expr)
+
+
+class ListComp(Expr):
+    """``[element for …]`` as ``(list_comp element (list (comprehension …) …))``"""
+
+    __slots__ = ()
+    KIND = "list_comp"
+
+    @classmethod
+    def create(cls, range: SourceRange, element: Expr, generators: Sequence[Comprehension]) -> ListComp:
+        return cls._build(range, element.tree, list_tree(range, generators))
+
+    @property
+    def element(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def generators(self) -> list[Comprehension]:
+        return self._views(1, Comprehension)
+
+
+class GeneratorExpr(ListComp):
+    """``(element for …)``; the same children as a list comprehension."""
+
+    __slots__ = ()
+    KIND = "generator"
+
+
+class DictComp(Expr):
+    """``{key: value for …}`` as ``(dict_comp key value (list (comprehension …) …))``"""
+
+    __slots__ = ()
+    KIND = "dict_comp"
+
+    @classmethod
+    def create(cls, range: SourceRange, key: Expr, value: Expr, generators: Sequence[Comprehension]) -> DictComp:
+        return cls._build(range, key.tree, value.tree, list_tree(range, generators))
+
+    @property
+    def key(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+    @property
+    def generators(self) -> list[Comprehension]:
+        return self._views(2, Comprehension)
+
+
+class TernaryIf(Expr):
+    """``true_expr if condition else false_expr`` as ``(if_expr condition true_expr false_expr)``"""
+
+    __slots__ = ()
+    KIND = "if_expr"
+
+    @classmethod
+    def create(cls, range: SourceRange, condition: Expr, true_expr: Expr, false_expr: Expr) -> TernaryIf:
+        return cls._build(range, condition.tree, true_expr.tree, false_expr.tree)
+
+    @property
+    def condition(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def true_expr(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+    @property
+    def false_expr(self) -> Expr:
+        return Expr(self.tree.subtree(2))
+
+
+BINARY_OPERATORS = (
+    *("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"),
+    *("==", "!=", "<", "<=", ">", ">=", "is", "is_not", "in", "not_in", "and", "or"),
+)
+"""The kinds of binary expressions. ``a < b < c`` becomes ``(and (< a b) (< b c))``."""
+
+UNARY_OPERATORS = ("unary_minus", "unary_plus", "~", "not")
+"""The kinds of unary expressions."""
+
+
+class BinOp(Expr):
+    """``lhs op rhs`` as ``(op lhs rhs)``, ``op`` one of :data:`BINARY_OPERATORS`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def create(cls, range: SourceRange, operator: str, lhs: Expr, rhs: Expr) -> BinOp:
+        assert operator in BINARY_OPERATORS, operator
+        return cls(Tree(operator, range, (lhs.tree, rhs.tree)))
+
+    @property
+    def operator(self) -> str:
+        return self.tree.kind
+
+    @property
+    def lhs(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def rhs(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+
+class UnaryOp(Expr):
+    """``op operand`` as ``(op operand)``, ``op`` one of :data:`UNARY_OPERATORS`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def create(cls, range: SourceRange, operator: str, operand: Expr) -> UnaryOp:
+        assert operator in UNARY_OPERATORS, operator
+        return cls(Tree(operator, range, (operand.tree,)))
+
+    @property
+    def operator(self) -> str:
+        return self.tree.kind
+
+    @property
+    def operand(self) -> Expr:
+        return Expr(self.tree.subtree(0))

@@ -1,0 +1,248 @@
+"""Views of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange
+from rekindle.syntax.views.base import Expr, Stmt, View, list_tree, option_tree
+
+
+class ExprStmt(Stmt):
+    __slots__ = ()
+    KIND = "expression_statement"
+
+    @classmethod
+    def create(cls, range: SourceRange, expr: Expr) -> ExprStmt:
+        return cls._build(range, expr.tree)
+
+    @property
+    def expr(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+
+class Assign(Stmt):
+    """``a = b = value`` and ``a: T = value`` as ``(assign (list a b) (option value) (option T))``.
+
+    A tuple target is a :class:`TupleLiteral`; ``a: T`` alone has no value.
+    """
+
+    __slots__ = ()
+    KIND = "assign"
+
+    @classmethod
+    def create(
+        cls, range: SourceRange, targets: Sequence[Expr], value: Expr | None, annotation: Expr | None = None
+    ) -> Assign:
+        return cls._build(range, list_tree(range, targets), option_tree(range, value), option_tree(range, annotation))
+
+    @property
+    def targets(self) -> list[Expr]:
+        return self._views(0, Expr)
+
+    @property
+    def value(self) -> Expr | None:
+        return self._maybe(1, Expr)
+
+    @property
+    def annotation(self) -> Expr | None:
+        return self._maybe(2, Expr)
+
+
+class AugAssign(Stmt):
+    """``target op= value`` as ``(aug_assign target op value)``, ``op`` without its ``=``."""
+
+    __slots__ = ()
+    KIND = "aug_assign"
+
+    @classmethod
+    def create(cls, range: SourceRange, target: Expr, operator: str, value: Expr) -> AugAssign:
+        return cls._build(range, target.tree, operator, value.tree)
+
+    @property
+    def target(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def operator(self) -> str:
+        return self.tree.string(1)
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(2))
+
+
+class Return(Stmt):
+    """``return value``; a bare ``return`` has a :class:`NoneLiteral`."""
+
+    __slots__ = ()
+    KIND = "return"
+
+    @classmethod
+    def create(cls, range: SourceRange, value: Expr) -> Return:
+        return cls._build(range, value.tree)
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+
+class Raise(Stmt):
+    """``raise value``"""
+
+    __slots__ = ()
+    KIND = "raise"
+
+    @classmethod
+    def create(cls, range: SourceRange, value: Expr) -> Raise:
+        return cls._build(range, value.tree)
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+
+class Assert(Stmt):
+    __slots__ = ()
+    KIND = "assert"
+
+    @classmethod
+    def create(cls, range: SourceRange, test: Expr, message: Expr | None) -> Assert:
+        return cls._build(range, test.tree, option_tree(range, message))
+
+    @property
+    def test(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def message(self) -> Expr | None:
+        return self._maybe(1, Expr)
+
+
+class If(Stmt):
+    __slots__ = ()
+    KIND = "if"
+
+    @classmethod
+    def create(
+        cls, range: SourceRange, condition: Expr, true_branch: Sequence[Stmt], false_branch: Sequence[Stmt]
+    ) -> If:
+        return cls._build(range, condition.tree, list_tree(range, true_branch), list_tree(range, false_branch))
+
+    @property
+    def condition(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def true_branch(self) -> list[Stmt]:
+        return self._views(1, Stmt)
+
+    @property
+    def false_branch(self) -> list[Stmt]:
+        return self._views(2, Stmt)
+
+
+class While(Stmt):
+    __slots__ = ()
+    KIND = "while"
+
+    @classmethod
+    def create(cls, range: SourceRange, condition: Expr, body: Sequence[Stmt]) -> While:
+        return cls._build(range, condition.tree, list_tree(range, body))
+
+    @property
+    def condition(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(1, Stmt)
+
+
+class For(Stmt):
+    """``for target in iterable: body``; a target of several names is a :class:`TupleLiteral`."""
+
+    __slots__ = ()
+    KIND = "for"
+
+    @classmethod
+    def create(cls, range: SourceRange, target: Expr, iterable: Expr, body: Sequence[Stmt]) -> For:
+        return cls._build(range, target.tree, iterable.tree, list_tree(range, body))
+
+    @property
+    def target(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def iterable(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(2, Stmt)
+
+
+class Break(Stmt):
+    __slots__ = ()
+    KIND = "break"
+
+
+class Continue(Stmt):
+    __slots__ = ()
+    KIND = "continue"
+
+
+class Pass(Stmt):
+    __slots__ = ()
+    KIND = "pass"
+
+
+class Delete(Stmt):
+    """``del a, b[0]``"""
+
+    __slots__ = ()
+    KIND = "delete"
+
+    @classmethod
+    def create(cls, range: SourceRange, targets: Sequence[Expr]) -> Delete:
+        return cls._build(range, list_tree(range, targets))
+
+    @property
+    def targets(self) -> list[Expr]:
+        return self._views(0, Expr)
+
+
+class WithItem(View):
+    """``context as target`` as ``(with_item context (option target))``"""
+
+    __slots__ = ()
+    KIND = "with_item"
+
+    @classmethod
+    def create(cls, range: SourceRange, context: Expr, target: Expr | None) -> WithItem:
+        return cls._build(range, context.tree, option_tree(range, target))
+
+    @property
+    def context(self) -> Expr:
+        return Expr(self.tree.subtree(0))
+
+    @property
+    def target(self) -> Expr | None:
+        return self._maybe(1, Expr)
+
+
+class With(Stmt):
+    __slots__ = ()
+    KIND = "with"
+
+    @classmethod
+    def create(cls, range: SourceRange, items: Sequence[WithItem], body: Sequence[Stmt]) -> With:
+        return cls._build(range, list_tree(range, items), list_tree(range, body))
+
+    @property
+    def items(self) -> list[WithItem]:
+        return self._views(0, WithItem)
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(1, Stmt)
