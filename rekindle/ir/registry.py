@@ -123,7 +123,9 @@ class OperatorRegistry:
         found = self._resolved.get(kind)
         if found is None:
             provided = [operator for provider in self._providers for operator in provider(kind)]
-            found = self._resolved[kind] = (*provided, *self._registered.get(kind, ()))
+            found = (*provided, *self._registered.get(kind, ()))
+            if found:  # what is not known yet may be defined later
+                self._resolved[kind] = found
             if found:
                 self._namespaces.add(kind.partition("::")[0])
         return found

@@ -107,12 +107,11 @@ def mm_tree_reduce(*factors: Tensor) -> Tensor:
 
 @implements_for_node("prim::MMBatchSide(...) -> ...")
 def mm_batch_side(node: Node) -> Operation:
-    """Products that share a factor, which is the last input; it stands left where attribute ``side`` is 0, else
+    """Products that share a factor, which is the first input; it stands left where attribute ``side`` is 0, else
     right."""
     side = _int_attribute(node, "side")
 
-    def multiply(*inputs: Tensor) -> Any:
-        *others, shared = inputs
+    def multiply(shared: Tensor, *others: Tensor) -> Any:
         products = tuple(shared.mm(other) if side == 0 else other.mm(shared) for other in others)
         return products[0] if len(products) == 1 else products
 

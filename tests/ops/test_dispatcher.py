@@ -1,0 +1,207 @@
+"""Operators of the dispatcher: found by name, called by position, told apart by what is constant."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import REGISTRY
+from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
+from rekindle.ir.types import INT, TENSOR, Type
+from rekindle.ops.dispatcher import positional_call
+from tests.ops.calling import call, operator
+
+
+def test_operators_are_found_by_kind() -> None:
+    assert [found.schema.overload for found in REGISTRY.overloads("aten::relu")] == ["", "out"]
+    assert str(operator("aten::mm").schema) == "aten::mm(Tensor self, Tensor mat2) -> Tensor"
+    assert REGISTRY.overloads("aten::no_such_thing") == ()
+    assert REGISTRY.overloads("nowhere::at_all") == ()
+
+
+def test_importing_looks_nothing_up() -> None:
+    code = (
+        "import torch\n"
+        "def refuse(): raise AssertionError('looked up at import')\n"
+        "torch._C._dispatch_get_all_op_names = refuse\n"
+        "import rekindle.ops\n"
+        "from rekindle.ir.registry import REGISTRY\n"
+        "assert REGISTRY._resolved == {}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- calling
+
+
+def test_numbers_stand_for_dtypes_layouts_and_memory_formats() -> None:
+    float64 = DTYPE_NUMBERS[torch.float64]
+    found = call("aten::zeros", [2], float64, 0, torch.device("cpu"), False)
+    assert found.dtype == torch.float64
+    x = torch.zeros(1, 2, 3, 4)
+    channels_last = MEMORY_FORMATS.index(torch.channels_last)
+    assert call("aten::contiguous", x, channels_last).is_contiguous(memory_format=torch.channels_last)
+    assert call("aten::to.dtype", x, float64, False, False, None).dtype == torch.float64
+    assert call("aten::result_type.Tensor", x, x.double()) == float64
+
+
+def test_results_are_plain() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    values = call("aten::max.dim", x, 1, False, outputs=[TENSOR, TENSOR])
+    assert type(values) is tuple
+    assert [part.tolist() for part in values] == [[2.0, 5.0], [2, 2]]
+    parts = call("aten::split.Tensor", x, 1, 0)
+    assert type(parts) is list
+    assert call("aten::item", torch.tensor(3)) == 3
+    assert call("aten::size.int", x, -1) == 3
+    assert call("aten::index.Tensor", x, [None, torch.tensor([0])]).shape == (2, 1)
+
+
+def test_errors_are_eagers() -> None:
+    x = torch.ones(2)
+    with pytest.raises(IndexError) as raised:
+        call("aten::select.int", x, 0, 5)
+    with pytest.raises(IndexError) as expected:
+        x.select(0, 5)
+    assert str(raised.value) == str(expected.value)
+    with pytest.raises(RuntimeError) as failed:
+        call("aten::add.Tensor", x, torch.ones(3), 1)
+    with pytest.raises(RuntimeError) as wanted:
+        x + torch.ones(3)
+    assert str(failed.value) == str(wanted.value)
+
+
+def test_out_is_given_by_name() -> None:
+    out = torch.empty(2)
+    assert call("aten::add.out", torch.ones(2), torch.ones(2), 3, out) is out
+    assert out.tolist() == [4.0, 4.0]
+
+
+def test_gradients_flow() -> None:
+    x = torch.ones(2, requires_grad=True)
+    call("aten::mul.Tensor", x, x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+# ------------------------------------------------------------------------------------------ what is left out of a call
+
+
+class Recorder:
+    """Stands for the overload and keeps how it was called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return args, kwargs
+
+
+def _called(name: str, wanted: list[bool] | None, *arguments: Any) -> object:
+    return positional_call(Recorder(), operator(name).schema, wanted)(*arguments)
+
+
+def test_arguments_behind_the_star_are_given_by_name() -> None:
+    assert _called("aten::add.Tensor", None, "x", "y", 2) == (("x", "y"), {"alpha": 2})
+    assert _called("aten::zeros", None, [2], 6, None, None, None) == (
+        ([2],),
+        {"dtype": 6, "layout": None, "device": None, "pin_memory": None},
+    )
+
+
+def test_what_is_not_wanted_is_left_out() -> None:
+    assert _called("aten::add.Tensor", [True, True, False], "x", "y", 1) == (("x", "y"), {})
+    assert _called("aten::sum.dim_IntList", [True, True, True, False], "x", [0], True, None) == (("x", [0], True), {})
+    # One that is wanted keeps those before it.
+    assert _called("aten::max.dim", [True, False, True], "x", 0, True) == (("x", 0, True), {})
+    softmax = [True, True, True, True, False]
+    assert _called("aten::linalg_vector_norm", softmax, "x", 2, None, True, None) == (("x", 2, None, True), {})
+    assert _called("aten::zeros", [True, False, False, True, False], [2], None, None, "cpu", None) == (
+        ([2],),
+        {"device": "cpu"},
+    )
+
+
+def _node(kind: str, *arguments: Any) -> Node:
+    """A node with Tensors for ``...`` and constants for the others."""
+    graph = Graph()
+    values = [graph.add_input() if item is ... else graph.insert_constant(item) for item in arguments]
+    return graph.insert_node(graph.create(kind, values))
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def record(node: Node, *arguments: Any) -> object:
+        found = node.operator
+        assert found is not None
+        wanted: list[bool] = []
+        monkeypatch.setattr(
+            "rekindle.ops.dispatcher.positional_call", lambda call, schema, passed: wanted.extend(passed)
+        )
+        found.operation_of(node)
+        return wanted
+
+    return record
+
+
+def test_constants_equal_to_their_defaults_are_left_out(recorded: Any) -> None:
+    assert recorded(_node("aten::add", ..., ..., 1)) == [True, True, False]
+    assert recorded(_node("aten::add", ..., ..., 2)) == [True, True, True]
+    # 1.0 is not the default, though Python says that it equals 1.
+    assert recorded(_node("aten::add", ..., ..., 1.0)) == [True, True, True]
+    assert recorded(_node("aten::sum", ..., None)) == [True, False]
+
+
+def test_what_only_happens_to_equal_a_default_is_passed(recorded: Any) -> None:
+    graph = Graph()
+    values = [graph.add_input(), graph.add_input(), graph.add_input(type=INT)]
+    assert recorded(graph.insert_node(graph.create("aten::add", values))) == [True, True, True]
+
+
+def test_calls_with_and_without_defaults_agree() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    node = _node("aten::softmax", ..., 1, None)
+    found = node.operator
+    assert found is not None
+    assert torch.equal(found.operation_of(node)(x, 1, None), x.softmax(1))
+    node = _node("aten::flatten", ..., 0, -1)
+    found = node.operator
+    assert found is not None
+    assert torch.equal(found.operation_of(node)(x, 0, -1), x.flatten())
+
+
+# --------------------------------------------------------------------------------------------------------------- facts
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("aten::rand", True), ("aten::bernoulli_.float", True), ("aten::add.Tensor", False)]
+)
+def test_random_operators_are_nondeterministic(name: str, expected: bool) -> None:
+    assert operator(name).is_nondeterministic is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("aten::_assert_async", True), ("aten::add_.Tensor", False), ("aten::mm", False)]
+)
+def test_what_returns_and_writes_nothing_has_effects(name: str, expected: bool) -> None:
+    assert operator(name).has_side_effects is expected
+
+
+# ---------------------------------------------------------------------------------------------------- custom operators
+
+
+def test_custom_operators_are_found_when_they_are_defined_later() -> None:
+    assert REGISTRY.overloads("rekindle_test::triple") == ()
+    library = torch.library.Library("rekindle_test", "DEF")
+    library.define("triple(Tensor x, *, int by=3) -> Tensor")
+    library.impl("triple", lambda x, *, by=3: x * by, "CompositeExplicitAutograd")
+    assert call("rekindle_test::triple", torch.ones(1), 4).item() == 4
+    types: list[Type] = [TENSOR, INT]
+    assert operator("rekindle_test::triple").matches(_typed_node("rekindle_test::triple", types))
+
+
+def _typed_node(kind: str, types: list[Type]) -> Node:
+    graph = Graph()
+    return graph.insert_node(graph.create(kind, [graph.add_input(type=type) for type in types]))
