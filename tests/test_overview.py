@@ -1,9 +1,9 @@
 """TorchScript's technical overview, its programs and its graphs, held against what is compiled here.
 
-The graph texts of the overview were written by releases long gone. Each stands here as today's compilers spell it, with a
-note of what was changed and why; the golden file beside it is what the printer writes, the notes on top. Elsewhere: the tree
-of ``z.sigmoid() - (x + y)`` and the tokens of a block in tests/syntax, the instructions of the LSTM cell in tests/runtime. To
-come: the with statements, whose context managers are script classes, with the language's classes.
+The graph texts of the overview were written by releases long gone. Each stands here as today's compilers spell it, with
+a note of what was changed and why; the golden file beside it is what the printer writes, the notes on top. Elsewhere: the
+tree of ``z.sigmoid() - (x + y)`` and the tokens of a block in tests/syntax, the instructions of the LSTM cell in
+tests/runtime. To come: the with statements, whose context managers are script classes, with the language's classes.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ graph(%i : int):
   return (%result)
 """,
         (
-            "The overview tells this graph in words: one output, the root in the one branch, prim::Uninitialized in the",
+            "The overview tells this graph in words: one output, the root in one branch, prim::Uninitialized in the",
             "other; the print is gone, as nothing reaches it.",
         ),
         ((4,), (0,)),
@@ -279,7 +279,7 @@ def test_raise() -> None:
 
 
 def test_refinement_survives_the_exit_transform(golden: GoldenTexts, capsys: pytest.CaptureFixture[str]) -> None:
-    """Behind a continue that took None with it, x is an int. Were exits transformed earlier, it would be an Optional."""
+    """Behind a continue that took None with it, x is an int; were exits transformed earlier, an Optional[int]."""
     compiled = rekindle.script(programs.refined)
     text = str(compiled.graph)
     assert normalise(text) == normalise(str(script_with_torch(programs.refined).graph))

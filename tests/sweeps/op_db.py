@@ -56,7 +56,7 @@ def evaluate(name: str, cases: list[Case], compiler: Compiler) -> dict[str, Outc
 
 
 def taken_by_torch(name: str, cases: list[Case], record: dict[str, Any] | None = None) -> set[str]:
-    """The cases that torch.jit.script compiles and runs: as recorded, or asked now where the record is of other texts."""
+    """The cases that torch.jit.script compiles and runs: as recorded, or asked now where the texts are others."""
     recorded = (record or {}).get(name)
     if recorded is not None and recorded["texts"] == digest(cases):
         return set(recorded["taken"])

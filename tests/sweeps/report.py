@@ -91,6 +91,11 @@ def summary(results: dict[str, EntryResult]) -> dict[str, Any]:
     }
 
 
+def committed_summary(stem: str) -> dict[str, Any]:
+    """The numbers of the sweep that was committed last."""
+    return json.loads((RESULTS / f"{stem}.json").read_text(encoding="utf-8"))["summary"]
+
+
 def write(stem: str, title: str, results: dict[str, EntryResult], known: dict[str, str]) -> str:
     """Write ``results/<stem>.json`` and ``results/<stem>.md``; the Markdown text."""
     head = summary(results)

@@ -1,0 +1,1 @@
+"""Side-by-side measurements: here, in torch.jit, in eager Python."""
