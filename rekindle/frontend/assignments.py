@@ -203,8 +203,7 @@ class AssignmentEmitter(CallEmitter):
         name = target.selector.name
         current = owner.attribute(target.range, self.graph, name).as_value(target.range, self.graph)
         result = self._augment(statement, current)
-        if not isinstance(current.type, TensorType):
-            owner.set_attribute(statement.range, self.graph, name, result)
+        owner.set_attribute(statement.range, self.graph, name, result)
 
     def _augment_subscript(self, statement: AugAssign, target: Subscript) -> None:
         base = self.emit_expression(target.value)

@@ -34,6 +34,7 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     Bindings,
+    ClassType,
     ListType,
     OptionalType,
     TensorType,
@@ -288,12 +289,26 @@ def plan_call(
         builders.extend(argument_builder(rest) for rest in args[used:])
         used = len(args)
     if used < len(args):
-        raise Mismatch(f"it takes at most {_count(used, 'positional argument')}, got {len(args)}")
+        hidden = 1 if _is_method(schema) else 0
+        most = _count(used - hidden, "positional argument")
+        raise Mismatch(f"it takes at most {most}, got {len(args) - hidden}")
     for name in by_name:
         if schema.argument_index(name or "") is None:
             raise Mismatch(f"it has no argument '{name}'")
         raise Mismatch(f"argument '{name}' is given twice")
     return CallPlan(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _is_method(schema: FunctionSchema) -> bool:
+    """Whether the first argument is an object whose method this is, which nobody writes in a call."""
+    first = schema.arguments[0] if schema.arguments else None
+    return first is not None and first.name == "self" and isinstance(first.type, ClassType)
+
+
+def _without_self(schema: FunctionSchema) -> FunctionSchema:
+    if not _is_method(schema):
+        return schema
+    return FunctionSchema(schema.name, schema.overload, schema.arguments[1:], schema.returns)
 
 
 def _count(number: int, noun: str) -> str:
@@ -425,7 +440,11 @@ def _describe_failure(
     kwargs: Sequence[CallArgument],
     self_value: CallArgument | None,
 ) -> str:
-    given = [item.type.annotation for item in ([self_value] if self_value is not None else []) + list(args)]
+    positional = list(args) if self_value is None else [self_value, *args]
+    if positional and all(_is_method(schema) for schema, _ in failures):
+        del positional[0]
+    failures = [(_without_self(schema), why) for schema, why in failures]
+    given = [item.type.annotation for item in positional]
     given += [f"{item.name}: {item.type.annotation}" for item in kwargs]
     if len(failures) == 1:
         schema, why = failures[0]

@@ -39,4 +39,7 @@ def fit_value(value: Any, type: Type, where: str) -> Any:
     try:
         return converter_for(type)(value)
     except NoMatch as why:
-        raise TypeError(f"{where} takes {type.annotation}, but got {describe(value)}{why}") from None
+        problem = f"{where} takes {type.annotation}, but got {describe(value)}"
+        if why.path:
+            problem += f", in which {why.path} is {describe(why.value)} instead of {why.type.annotation}"
+        raise TypeError(problem) from None

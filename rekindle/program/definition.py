@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-import os
 from collections.abc import Mapping
 from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
+from rekindle.errors import TypeMismatchError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.emitter import emit_function
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import Type
 from rekindle.ir.verifier import verify
-from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.program.calling import fit_value
 from rekindle.syntax.views import Def
-
-verify_graphs: bool = os.environ.get("REKINDLE_DEBUG", "0") not in ("", "0")
-"""The debug switch: whether every graph is verified after emission and after each pass. ``REKINDLE_DEBUG=1`` sets it."""
 
 VERIFY_SWITCH: Final = "REKINDLE_VERIFY"
 """The variable of the environment that, set to 1, has every graph verified after it is made and after each pass."""
@@ -44,7 +42,7 @@ def define_function(
 
     Raises:
         CompileError: the definition cannot be compiled; the record is left as it was.
-        VerificationError: under the debug switch, the emitter or a pass made a graph that is not valid.
+        VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     graph, schema = emit_function(
         definition,
@@ -55,13 +53,29 @@ def define_function(
         parameter_types=parameter_types,
         return_type=return_type,
     )
+    _check_defaults(schema, definition)
     with room_to_recurse(definition.name.range):
         clean_up(graph)
     record.define(graph, schema)
 
 
+def _check_defaults(schema: FunctionSchema, definition: Def) -> None:
+    """Default arguments must be of the types of their parameters: nobody would notice before they are used."""
+    for argument, param in zip(schema.arguments, definition.params, strict=True):
+        if not argument.has_default:
+            continue
+        if argument.size is not None and not isinstance(argument.default, (list, tuple)):
+            continue  # one value stands for all
+        try:
+            fit_value(argument.default, argument.type, f"parameter '{argument.name}'")
+        except TypeError as why:
+            place = param.range if param.default is None else param.default.range
+            raise TypeMismatchError(f"the default does not fit: {why}", place) from None
+
+
 def clean_up(graph: Graph) -> None:
     """Bring a graph that was just emitted into the form in which programs keep it."""
-    if verify_graphs:
-        verify(graph)
-    run_passes(graph, CLEANUP_AFTER_EMISSION, verify if verify_graphs else None)
+    verifier = verify if os.environ.get(VERIFY_SWITCH, "0") not in ("", "0") else None
+    if verifier is not None:
+        verifier(graph)
+    run_passes(graph, CLEANUP_AFTER_EMISSION, verifier)

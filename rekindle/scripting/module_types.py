@@ -225,11 +225,12 @@ class _Gatherer:
         declared: Type | NotInferable | None = self._declared(name)
         if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
-        found = infer(_value_of(value)) if declared is None else declared
+        found = declared if isinstance(declared, Type) else infer(_value_of(value))
         if isinstance(found, Type):
             self.facts.attributes[name] = (found, "attribute")
         else:
-            self.facts.failed[name] = found.reason + _advice(declared, value)
+            reason = declared.reason if isinstance(declared, NotInferable) else found.reason
+            self.facts.failed[name] = reason + _advice(declared, value)
 
     def _callable(self, name: str, value: Any) -> bool:
         """Whether ``value`` is something to call, which is no attribute but known to the compiler."""

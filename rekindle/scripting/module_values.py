@@ -118,8 +118,10 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
     unused = getattr(concrete.python_class, "__jit_unused_properties__", ())
     if name in unused or is_left_to_python(found):
         return None
-    getter = _record(concrete, f"{name}__get", cast("FunctionType", found.fget), None)
-    setter = None if found.fset is None else _record(concrete, f"{name}__set", cast("FunctionType", found.fset), None)
+    getter = _record(concrete, f"__{name}_getter", cast("FunctionType", found.fget), None)
+    setter = (
+        None if found.fset is None else _record(concrete, f"__{name}_setter", cast("FunctionType", found.fset), None)
+    )
     made = concrete.type.properties[name] = Property(name, getter, setter)
     return made
 

@@ -225,6 +225,28 @@ class ConstantFunction(SugaredValue):
         return SimpleValue(graph.insert_constant(self.result, range=range))
 
 
+class NotYet(SugaredValue):
+    """What the language has and this compiler does not have yet."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name = name
+        self.hint = hint
+
+    @property
+    def description(self) -> str:
+        return f"'{self.name}'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        raise UnsupportedError(f"'{self.name}' is not supported yet", range, hint=self.hint)
+
+
 # -------------------------------------------------------------------------------------------------------------- classes
 
 
@@ -489,6 +511,8 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit.isinstance): ISINSTANCE,
         id(markers.isinstance_): ISINSTANCE,
         id(_jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
+        id(_jit.fork): NotYet("fork", "call the function itself"),
+        id(_jit.wait): BuiltinFunction("aten::wait"),
     }
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
