@@ -103,7 +103,7 @@ class _Traps:
                 self._check_overload(frame, name)
 
     def _check_overload(self, caller: types.FrameType, name: str) -> None:
-        if name not in self._operators:
+        if name not in self._operators and name not in names.dispatcher_operators():  # it may be new
             self.spring(caller, f"the operator {name}, which the dispatcher does not have")
 
     def _check_packet(
