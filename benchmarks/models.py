@@ -1,4 +1,4 @@
-"""The models whose compilation is timed. They are narrow: their code is compiled, whatever the sizes of their weights."""
+"""The models whose compilation is timed. They are narrow: their code is compiled, whatever the sizes of the weights."""
 
 from __future__ import annotations
 

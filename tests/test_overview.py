@@ -1,8 +1,8 @@
 """TorchScript's technical overview, its programs and its graphs, held against what is compiled here.
 
 The graph texts of the overview were written by releases long gone. Each stands here as today's compilers spell it, with
-a note of what was changed and why; the golden file beside it is what the printer writes, the notes on top. Elsewhere: the
-tree of ``z.sigmoid() - (x + y)`` and the tokens of a block in tests/syntax, the instructions of the LSTM cell in
+a note of what was changed and why; the golden file beside it is what the printer writes, the notes on top. Elsewhere:
+the tree of ``z.sigmoid() - (x + y)`` and the tokens of a block in tests/syntax, the instructions of the LSTM cell in
 tests/runtime. To come: the with statements, whose context managers are script classes, with the language's classes.
 """
 
