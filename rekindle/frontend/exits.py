@@ -98,17 +98,23 @@ class _ExitTransform:
         return owner is None or owner.kind == "prim::Closure"
 
     def _transform_nodes(self, block: Block) -> _Exit:
+        """Transform what ``block`` holds. What stands behind a possible exit is guarded, from the end on."""
+        possible: list[tuple[_Exit, Node]] = []
+        exit = self._wont()
         node = block.return_node.next
         while node is not block.return_node:
             following = node.next
             exit = self._transform_node(node)
             if exit.status in (_Status.WILL, _Status.THROWS):
                 self._delete_from(block, following)
-                return exit
-            if exit.status is _Status.MIGHT:
-                return exit if following is block.return_node else self._guard_rest(block, exit, following)
+                break
+            if exit.status is _Status.MIGHT and following is not block.return_node:
+                possible.append((exit, node))
+                exit = self._wont()
             node = following
-        return self._wont()
+        for before, place in reversed(possible):
+            exit = self._guard_rest(block, before, place, exit)
+        return exit
 
     def _transform_node(self, node: Node) -> _Exit:
         if node.kind == self.kind:
@@ -152,22 +158,20 @@ class _ExitTransform:
             if is_first:
                 return
 
-    def _guard_rest(self, block: Block, exit: _Exit, first: Node) -> _Exit:
-        """Run ``first`` and what stands behind it only if control has not left."""
-        guard = self._new_if(exit.flag).insert_before(first)
-        left, stayed = guard.blocks
-        node = first
-        while node is not block.return_node:
-            following = node.next
-            node.move_before(stayed.return_node)
-            node = following
-        placeholders = self._like(block.outputs)
-        _add_if_outputs(guard, placeholders, block.outputs)
+    def _guard_rest(self, block: Block, exit: _Exit, place: Node, rest: _Exit) -> _Exit:
+        """Run what stands behind ``place`` only if control has not left by ``exit``.
+
+        ``rest`` is how control leaves from there on; returns how it leaves in all.
+        """
+        guard = self._new_if(exit.flag).insert_after(place)
+        stayed = guard.blocks[1]
+        while guard.next is not block.return_node:
+            guard.next.move_before(stayed.return_node)
+        _add_if_outputs(guard, self._like(block.outputs), block.outputs)
         _set_outputs(block, guard.outputs)
         if block.owning_node is not None and block.owning_node.kind == "prim::With":
             self._pass_on_escaping(guard)
-        left.append(self.graph.create(self.kind, exit.values, outputs=0))
-        return self._transform_if(guard)
+        return self._join(guard, _Exit(_Status.WILL, self.true, exit.values), rest)
 
     def _pass_on_escaping(self, guard: Node) -> None:
         """Let ``guard`` return what is used outside of it: the values of a ``with`` body are known behind it."""
@@ -182,7 +186,12 @@ class _ExitTransform:
     # ------------------------------------------------------------------------------------------- nodes
 
     def _transform_if(self, node: Node) -> _Exit:
-        then_exit, else_exit = (self.transform_block(block) for block in node.blocks)
+        then_block, else_block = node.blocks
+        then_exit = self.transform_block(then_block)
+        return self._join(node, then_exit, self.transform_block(else_block))
+
+    def _join(self, node: Node, then_exit: _Exit, else_exit: _Exit) -> _Exit:
+        """How control leaves an ``if`` by the exits of its branches, told by new outputs."""
         status = _joined_status(then_exit.status, else_exit.status)
         if status is _Status.THROWS:
             return _Exit(status, self.thrown, [])
