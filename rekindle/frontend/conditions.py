@@ -15,7 +15,7 @@ from rekindle.ir.types import (
     ANY_TUPLE,
     BOOL,
     NONE,
-    AnyType,
+    NUMBER,
     NoneType,
     Type,
     UnionBase,
@@ -155,7 +155,7 @@ class ConditionEmitter(ExpressionEmitter):
 
     def emit_isinstance(self, call: Apply) -> Condition:
         object, classes = call.inputs
-        asked = self._class_info(classes)
+        asked = _members(self._class_info(classes))
         sugared = self.emit_sugared(object)
         if isinstance(sugared, FunctionValue):
             return self._static(call.range, False)
@@ -174,12 +174,8 @@ class ConditionEmitter(ExpressionEmitter):
         refinements = Refinements()
         if object.tree.kind == "variable":
             name = Var(object.tree).name.name
-            positive = union((*yes, *maybe))
-            if positive not in (ANY_LIST, ANY_TUPLE, value.type):
-                refinements.if_true[name] = positive
-            rest = [part for part in no if not isinstance(part, AnyType)]
-            if rest and len(rest) == len(no):
-                refinements.if_false[name] = union(rest)
+            refinements.if_true[name] = union((*yes, *maybe))
+            refinements.if_false[name] = union(no)
         return Condition(node.output, refinements)
 
     def _class_info(self, expr: Expr) -> list[Type]:
@@ -213,6 +209,13 @@ class ConditionEmitter(ExpressionEmitter):
 
 def _joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
+
+
+def _members(asked: list[Type]) -> list[Type]:
+    """The types that isinstance asks for, without unions and in TorchScript's order."""
+    flat = [member for type in asked for member in union_members(type)]
+    ordered = list(union_members(union(flat)))
+    return flat if NUMBER in ordered else ordered
 
 
 def _certainly(part: Type, asked: list[Type]) -> bool:
