@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 
 from rekindle.errors import GraphError
+from rekindle.ir.constants import OpaqueConstant
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import (
     ANY,
@@ -133,10 +134,15 @@ def type_name(value: object) -> str:
 
 
 def constant_value(attribute: AttributeValue | None, type: Type) -> object:
-    """The Python value of a ``prim::Constant`` with this attribute and type."""
+    """The Python value of a ``prim::Constant`` with this attribute and type.
+
+    Raises:
+        GraphError: the graph was read from a text that does not tell the value.
+    """
     if attribute is None:
         return None
     if isinstance(attribute, ConstantObject):
+        _check_known(attribute.value)
         return attribute.value
     if type == BOOL:
         return bool(attribute)
@@ -146,3 +152,16 @@ def constant_value(attribute: AttributeValue | None, type: Type) -> object:
     if type == FLOAT and isinstance(attribute, int):
         return float(attribute)
     return attribute
+
+
+def _check_known(value: object) -> None:
+    if isinstance(value, OpaqueConstant):
+        raise GraphError(
+            f"the value of the constant '{value.text}' is not known: the graph was read from text, which does not tell"
+            " it; give it to parse_graph as one of `tensors`"
+        )
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_known(item)
+    elif isinstance(value, dict):
+        _check_known(list(value.values()))

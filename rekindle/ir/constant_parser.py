@@ -292,7 +292,7 @@ class ConstantReader:
         if self._in_order is None:
             return None
         if self._taken == len(self._in_order):
-            raise ParseError(f"Only {self._taken} tensors are given, but the text has more constants.", token.range)
+            raise ParseError(f"The text has more tensor constants than the {self._taken} that are given.", token.range)
         value = self._in_order[self._taken]
         self._taken += 1
         if isinstance(value, torch.Tensor):

@@ -24,7 +24,7 @@ def format_float(value: float) -> str:
 
 
 def format_schema_float(value: float) -> str:
-    """As the default of an argument: there is a dot in every whole number."""
+    """As the default of an argument, or a part of a complex: there is a dot in every whole number."""
     if math.isfinite(value) and abs(value) < _WHOLE_IN_SCHEMAS and value == int(value):
         return f"{value:.0f}."
     return _digits(value)
@@ -38,7 +38,7 @@ def format_complex(value: complex) -> str:
     """``1.+2.j``"""
     # A NaN takes the minus, as every number does that is not at least zero.
     sign = "+" if value.imag >= 0 else "-"
-    return f"{format_float(value.real)}{sign}{format_float(abs(value.imag))}j"
+    return f"{format_schema_float(value.real)}{sign}{format_schema_float(abs(value.imag))}j"
 
 
 _ESCAPES = {

@@ -343,7 +343,7 @@ class TypeReader:
                 return VarType(name)
             known = self._resolver(name) if self._resolver is not None else None
             if known is None:
-                close = difflib.get_close_matches(name, [*_PLAIN, *_SPELLED, *_DTYPES, *_WITH_PARTS], 1)
+                close = difflib.get_close_matches(name, ["Tensor", *_PLAIN, *_SPELLED, *_DTYPES, *_WITH_PARTS], 1)
                 hint = f"Did you mean '{close[0]}'?" if close else None
                 _fail_at(token, f"There is no type '{name}'.", hint)
             return known

@@ -1,4 +1,4 @@
-"""What single nodes have to be: rules of the kinds that the graph gives a meaning itself, and agreement with schemas."""
+"""What single nodes have to be: rules of the kinds that the graph itself gives a meaning, agreement with schemas."""
 
 from __future__ import annotations
 

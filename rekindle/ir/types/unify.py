@@ -57,13 +57,13 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
         return optional(b)
     if b == NONE and a != NONE:
         return optional(a)
-    if isinstance(a, UnionType) or isinstance(b, UnionType):
-        return None
     if isinstance(a, OptionalType) or isinstance(b, OptionalType):
         inner_a = a.element if isinstance(a, OptionalType) else a
         inner_b = b.element if isinstance(b, OptionalType) else b
         inner = unify(inner_a, inner_b)
         return None if inner is None else optional(inner)
+    if isinstance(a, UnionType) or isinstance(b, UnionType):
+        return None
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
         parts = [unify(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
         found = [part for part in parts if part is not None]
