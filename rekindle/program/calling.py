@@ -7,9 +7,10 @@ from typing import Any
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
-from rekindle.runtime.arguments import bind, describe
+from rekindle.runtime.arguments import bind, describe, to_python
 from rekindle.runtime.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute
 
@@ -20,7 +21,14 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     Raises:
         ArgumentError: they do not fit its schema.
     """
-    return execute(record, bind(record.schema, args, kwargs))
+    schema = record.schema
+    return result_of(schema, execute(record, bind(schema, args, kwargs)))
+
+
+def result_of(schema: FunctionSchema, result: Any) -> Any:
+    """What Python's user gets of a result: NamedTuples are of their class."""
+    returns = schema.returns
+    return to_python(result, returns[0].type) if len(returns) == 1 else result
 
 
 def inlined(record: FunctionRecord) -> Graph:

@@ -10,7 +10,7 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program.calling import call, inlined
+from rekindle.program.calling import call, inlined, result_of
 from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
 
@@ -52,7 +52,7 @@ class _Compiled:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"the compiled function '{self.name}' cannot be pickled; pickle the Python function it was made from"
+            f"the compiled function '{self.name}' cannot be pickled; pickle the Python function that it was made from"
         )
 
 
@@ -141,7 +141,7 @@ class OverloadedMethod:
             except ArgumentError as error:
                 reasons.append(str(error))
             else:
-                return execute(record, bound)
+                return result_of(record.schema, execute(record, bound))
         raise ArgumentError("the arguments fit none of the overloads:\n" + "\n".join(reasons))
 
     def __repr__(self) -> str:

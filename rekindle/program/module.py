@@ -19,6 +19,7 @@ from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method
+from rekindle.runtime.arguments import describe
 
 _SHARED = frozenset({"_rekindle_type", "_rekindle_binding", "_rekindle_python_class"})
 """What copies of a module have in common."""
@@ -307,7 +308,7 @@ class ScriptContainer(ScriptModule):
 def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> None:
     if not isinstance(value, ScriptModule):
         raise TypeError(
-            f"{where} is a compiled module, got a {_class_name(value)}; compile it with rekindle.script first"
+            f"{where} is a compiled module, got {describe(value)}; compile it with rekindle.script first"
         )
     if not value._rekindle_type.is_subtype_of(type):
         raise TypeError(f"{where} is a {type.name}, got a {value._rekindle_type.name}: code was compiled for the first")
@@ -318,10 +319,6 @@ def _check_tensor(value: Any, slot: ClassAttribute, where: str) -> None:
         if isinstance(slot.type, TensorType):
             raise TypeError(f"{where} is a Tensor, got None: code was compiled for a Tensor")
     elif not isinstance(value, torch.Tensor):
-        raise TypeError(f"{where} is a {slot.kind} and takes a Tensor, got a {_class_name(value)}")
+        raise TypeError(f"{where} is a {slot.kind} and takes a Tensor, got {describe(value)}")
     elif isinstance(slot.type, NoneType):
         raise TypeError(f"{where} was None when the module was compiled, and code was compiled for that")
-
-
-def _class_name(value: object) -> str:
-    return type(value).__qualname__

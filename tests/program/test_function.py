@@ -1,0 +1,92 @@
+"""Compiled functions as a user holds them."""
+
+import copy
+import inspect
+import pickle
+from typing import Optional
+
+import pytest
+import torch
+
+import rekindle
+from rekindle.errors import ArgumentError
+from tests.support.messages import message_of
+
+
+def scale(x: torch.Tensor, factor: float = 2.0, *, shift: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """Scales x."""
+    y = x * factor
+    if shift is not None:
+        y = y + shift
+    return y
+
+
+def twice(x):
+    return scale(x) + scale(x)
+
+
+def test_call_binds_arguments_as_python_does():
+    compiled = rekindle.script(scale)
+    x = torch.arange(3.0)
+    assert torch.equal(compiled(x), scale(x))
+    assert torch.equal(compiled(x, 3), scale(x, 3.0))
+    assert torch.equal(compiled(factor=0.5, x=x), scale(x, 0.5))
+    assert torch.equal(compiled(x, shift=torch.ones(3)), scale(x, shift=torch.ones(3)))
+
+
+def test_names_docstring_and_signature():
+    compiled = rekindle.script(scale)
+    assert compiled.name == compiled.__name__ == "scale"
+    assert compiled.qualified_name.startswith("__torch__.") and compiled.qualified_name.endswith(".scale")
+    assert compiled.__doc__ == "Scales x."
+    assert compiled.__wrapped__ is scale
+    assert inspect.signature(compiled) == inspect.signature(scale)
+    assert str(compiled.schema) == "scale(Tensor x, float factor=2., *, Tensor? shift=None) -> Tensor"
+
+
+def test_graph_keeps_calls_and_inlined_graph_does_not():
+    compiled = rekindle.script(twice)
+    assert [node.kind for node in compiled.graph.nodes if node.kind == "prim::CallFunction"] == ["prim::CallFunction"] * 2
+    assert "prim::CallFunction" not in {node.kind for node in compiled.inlined_graph.all_nodes()}
+    assert len(compiled.graph.find_nodes("prim::CallFunction")) == 2, "the graph itself is left as it was"
+
+
+def test_wrong_arguments_name_the_argument():
+    compiled = rekindle.script(scale)
+    assert message_of(ArgumentError, lambda: compiled("x")) == (
+        "scale() argument 'x' (position 1) takes Tensor, but got a str: 'x'\n"
+        "Signature: scale(x: Tensor, factor: float = 2.0, *, shift: Optional[Tensor] = None) -> Tensor"
+    )
+
+
+def test_copies_are_the_function_itself():
+    compiled = rekindle.script(scale)
+    assert copy.copy(compiled) is compiled
+    assert copy.deepcopy([compiled])[0] is compiled
+
+
+def test_pickling_is_refused():
+    assert message_of(TypeError, lambda: pickle.dumps(rekindle.script(scale))) == (
+        "the compiled function 'scale' cannot be pickled; pickle the Python function that it was made from"
+    )
+
+
+def test_scripting_again_gives_the_same_code():
+    first, second = rekindle.script(scale), rekindle.script(scale)
+    assert first.graph is second.graph
+    assert rekindle.script(first) is first
+
+
+def test_gradients_flow():
+    x = torch.randn(3, requires_grad=True)
+    rekindle.script(twice)(x).sum().backward()
+    assert torch.equal(x.grad, torch.full((3,), 4.0))
+
+
+def test_methods_compare_by_owner_and_code():
+    module = rekindle.script(torch.nn.Linear(2, 2))
+    assert module.forward == module.forward
+    assert module.forward != rekindle.script(torch.nn.Linear(2, 2)).forward
+    assert str(inspect.signature(module.forward)) == "(input: 'Tensor') -> 'Tensor'"
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(module.forward)

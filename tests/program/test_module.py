@@ -1,0 +1,265 @@
+"""Compiled modules are nn.Modules on the outside, typed objects within."""
+
+import copy
+import pickle
+from typing import Dict, List, Optional
+
+import pytest
+import torch
+from torch import nn
+
+import rekindle
+from rekindle.errors import ArgumentError, CompileError
+from tests.support.messages import message_of
+
+
+class Net(nn.Module):
+    __constants__ = ["width"]
+
+    names: List[str]
+    limit: Optional[int]
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__()
+        self.width = width
+        self.linear = nn.Linear(3, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        self.register_buffer("scratch", torch.zeros(2), persistent=False)
+        self.calls = 0
+        self.names = []
+        self.limit = None
+
+    def forward(self, x):
+        self.calls += 1
+        self.steps += 1
+        y = self.norm(self.linear(x))
+        return torch.relu(y) if self.training else y
+
+    @torch.jit.export
+    def limited(self, n: int) -> int:
+        limit = self.limit
+        return n if limit is None else min(n, limit)
+
+
+@pytest.fixture
+def pair():
+    module = Net()
+    return module, rekindle.script(module)
+
+
+def test_parts_are_where_they_always_are(pair):
+    module, scripted = pair
+    assert isinstance(scripted, nn.Module)
+    assert isinstance(scripted, rekindle.ScriptModule)
+    assert [name for name, _ in scripted.named_parameters()] == [name for name, _ in module.named_parameters()]
+    assert [name for name, _ in scripted.named_buffers()] == [name for name, _ in module.named_buffers()]
+    assert [name for name, _ in scripted.named_modules()] == [name for name, _ in module.named_modules()]
+    assert all(a is b for a, b in zip(scripted.parameters(), module.parameters()))
+    assert scripted.original_name == "Net"
+    assert scripted.linear.original_name == "Linear"
+    assert "limited" in dir(scripted) and "linear" in dir(scripted) and "width" in dir(scripted)
+
+
+def test_repr_tells_the_original_names(pair):
+    _, scripted = pair
+    assert repr(scripted) == (
+        "ScriptModule(\n"
+        "  original_name=Net\n"
+        "  (linear): ScriptModule(original_name=Linear)\n"
+        "  (norm): ScriptModule(original_name=BatchNorm1d)\n"
+        ")"
+    )
+
+
+def test_training_is_live(pair):
+    module, scripted = pair
+    module, x = copy.deepcopy(module), torch.randn(5, 3)
+    for training in (True, False, True):
+        scripted.train(training)
+        module.train(training)
+        torch.testing.assert_close(scripted(x), module(x))
+
+
+def test_state_dict_round_trip(pair):
+    module, scripted = pair
+    assert list(scripted.state_dict()) == list(module.state_dict())
+    assert "scratch" not in scripted.state_dict()
+    other = rekindle.script(Net())
+    other.load_state_dict(scripted.state_dict())
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(other.eval()(x), scripted.eval()(x))
+
+
+def test_replaced_parameters_are_seen(pair):
+    _, scripted = pair
+    scripted.eval()
+    x = torch.randn(2, 3)
+    before = scripted(x)
+    scripted.linear.weight = nn.Parameter(torch.zeros(4, 3))
+    scripted.linear.bias = nn.Parameter(torch.zeros(4))
+    after = scripted(x)
+    assert not torch.equal(before, after)
+    torch.testing.assert_close(after, torch.zeros(2, 4))
+
+
+def test_moves_between_dtypes(pair):
+    _, scripted = pair
+    scripted.eval().to(torch.float64)
+    assert scripted(torch.randn(2, 3, dtype=torch.float64)).dtype == torch.float64
+    scripted.half()
+    assert scripted.linear.weight.dtype == torch.float16
+    assert scripted.steps.dtype == torch.long
+
+
+def test_an_optimizer_trains_it():
+    torch.manual_seed(0)
+    scripted = rekindle.script(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(scripted.parameters(), lr=0.1)
+    x, y = torch.randn(16, 2), torch.randn(16, 1)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(scripted(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+
+
+def test_attributes_have_types(pair):
+    _, scripted = pair
+    scripted.eval()(torch.randn(2, 3))
+    assert scripted.calls == 1
+    scripted.calls = 10
+    scripted(torch.randn(2, 3))
+    assert scripted.calls == 11
+    assert scripted.limited(7) == 7
+    scripted.limit = 5
+    assert scripted.limited(7) == 5
+    scripted.names = ["a"]
+    assert scripted.names == ["a"]
+    assert message_of(TypeError, lambda: setattr(scripted, "calls", "many")) == (
+        "attribute 'calls' of 'Net' takes int, but got a str: 'many'"
+    )
+    assert message_of(TypeError, lambda: setattr(scripted, "names", ["a", 3])) == (
+        "attribute 'names' of 'Net' takes List[str], but got a list: ['a', 3], in which [1] is an int: 3 instead of str"
+    )
+    assert message_of(TypeError, lambda: setattr(scripted, "steps", None)) == (
+        "attribute 'steps' of 'Net' is a Tensor, got None: code was compiled for a Tensor"
+    )
+    assert message_of(TypeError, lambda: setattr(scripted.linear, "weight", 3)) == (
+        "attribute 'weight' of 'Linear' is a parameter and takes a Tensor, got an int: 3"
+    )
+
+
+def test_constants_cannot_be_assigned(pair):
+    _, scripted = pair
+    assert scripted.width == 4
+    assert message_of(AttributeError, lambda: setattr(scripted, "width", 5)) == (
+        "'width' is a constant of the compiled module 'Net': it was compiled into the program"
+    )
+
+
+def test_parts_are_replaced_by_compiled_ones_of_the_same_type(pair):
+    _, scripted = pair
+    assert message_of(TypeError, lambda: setattr(scripted, "linear", nn.Linear(3, 4))) == (
+        "attribute 'linear' of 'Net' is a compiled module, got a module Linear; compile it with rekindle.script first"
+    )
+    other = rekindle.script(nn.Linear(3, 4))
+    scripted.linear = other
+    assert scripted.linear is other
+    with pytest.raises(TypeError, match="code was compiled for the first"):
+        scripted.linear = rekindle.script(nn.ReLU())
+
+
+def test_typed_attributes_cannot_be_deleted(pair):
+    _, scripted = pair
+    assert message_of(AttributeError, lambda: delattr(scripted, "calls")) == (
+        "attribute 'calls' of 'Net' belongs to its type and cannot be deleted"
+    )
+
+
+def test_unknown_attributes(pair):
+    _, scripted = pair
+    assert message_of(AttributeError, lambda: scripted.missing) == "the module 'Net' has no attribute 'missing'"
+    assert not hasattr(scripted, "missing")
+    scripted.note = object()  # what programs do not see is Python's affair
+    assert scripted.note is not None
+
+
+def test_deepcopy_is_independent_and_shares_the_code(pair):
+    _, scripted = pair
+    scripted.names.append("a")
+    twin = copy.deepcopy(scripted)
+    assert twin.script_type is scripted.script_type
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(twin.eval()(x), scripted.eval()(x))
+    with torch.no_grad():
+        twin.linear.weight.zero_()
+    twin.names.append("b")
+    assert scripted.names == ["a"]
+    assert scripted.linear.weight.abs().sum() > 0
+
+
+def test_copy_shares_the_tensors(pair):
+    _, scripted = pair
+    twin = copy.copy(scripted)
+    assert twin.linear is scripted.linear
+    twin.calls = 99
+    assert scripted.calls != 99
+
+
+def test_pickling_is_refused(pair):
+    assert message_of(TypeError, lambda: pickle.dumps(pair[1])) == (
+        "the compiled module 'Net' cannot be pickled; keep its state_dict(), or the module that it was made from"
+    )
+
+
+def test_hooks_run_from_python(pair):
+    _, scripted = pair
+    scripted.eval()
+    seen: Dict[str, torch.Tensor] = {}
+    scripted.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
+    handle = scripted.register_forward_hook(lambda module, args, result: seen.update(args=args[0], result=result))
+    scripted(torch.ones(2, 3))
+    assert torch.equal(seen["args"], torch.zeros(2, 3))
+    handle.remove()
+    seen.clear()
+    scripted(torch.ones(2, 3))
+    assert not seen
+
+
+def test_graph_and_schema_are_those_of_forward(pair):
+    _, scripted = pair
+    assert scripted.graph is scripted.forward.graph
+    assert scripted.schema is scripted.forward.schema
+    assert "prim::CallMethod" not in {node.kind for node in scripted.inlined_graph.all_nodes()}
+
+
+def test_wrong_arguments(pair):
+    _, scripted = pair
+    assert message_of(ArgumentError, lambda: scripted(1)) == (
+        "forward() argument 'x' (position 1) takes Tensor, but got an int: 1\nSignature: forward(self, x: Tensor) -> Tensor"
+    )
+
+
+def test_define_adds_methods(pair):
+    _, scripted = pair
+    scripted = rekindle.script(Net(5))
+    scripted.define("def tripled(self, n: int) -> int:\n    return self.limited(n) * 3 + self.width\n")
+    assert scripted.tripled(2) == 11
+    assert message_of(CompileError, lambda: scripted.define("def limited(self, n: int):\n    return n\n")) == (
+        "the module 'Net' has a method 'limited' already\n    def limited(self, n: int):\n        ^^^^^^^"
+    )
+
+
+def test_call_of_a_module_without_forward():
+    class Holder(nn.Module):
+        @torch.jit.export
+        def size(self) -> int:
+            return 3
+
+    scripted = rekindle.script(Holder())
+    assert scripted.size() == 3
+    assert message_of(AttributeError, lambda: scripted(1)) == "the module 'Holder' has no attribute 'forward'"
