@@ -17,6 +17,7 @@ from rekindle.ir.graph import Node, Value
 from rekindle.ir.registry import Operation, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
+from rekindle.ops.direct import DIRECT
 
 
 class _DispatcherIndex:
@@ -64,26 +65,29 @@ def dispatcher_operators(kind: str) -> Sequence[Operator]:
 def _operator(overload: Any) -> Operator:
     schema = parse_schema(str(overload._schema))
     call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
+    direct = DIRECT.get(schema.qualified_name)
     simple = not any(argument.kwarg_only or argument.has_default for argument in schema.arguments)
     return Operator(
         schema,
-        operation=call if simple else None,
-        operation_for_node=None if simple else _maker(call, schema),
+        operation=positional_call(call, schema, direct=direct) if simple else None,
+        operation_for_node=None if simple else _maker(call, schema, direct),
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
     )
 
 
-# --------------------------------------------------------------------------------------------------------- calling one
+# ---------------------------------------------------------------------------------------------------------- calling one
 
 
-def _maker(call: Operation, schema: FunctionSchema) -> Callable[[Node], Operation]:
+def _maker(
+    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None
+) -> Callable[[Node], Operation]:
     def make(node: Node) -> Operation:
         wanted = [
             not _is_default(argument, value) for argument, value in zip(schema.arguments, node.inputs, strict=True)
         ]
-        return positional_call(call, schema, wanted)
+        return positional_call(call, schema, wanted, direct)
 
     return make
 
@@ -96,10 +100,16 @@ def _is_default(argument: Argument, value: Value) -> bool:
     return type(constant) is type(argument.default) and constant == argument.default
 
 
-def positional_call(call: Operation, schema: FunctionSchema, wanted: Sequence[bool] | None = None) -> Operation:
+def positional_call(
+    call: Operation,
+    schema: FunctionSchema,
+    wanted: Sequence[bool] | None = None,
+    direct: tuple[Operation, int] | None = None,
+) -> Operation:
     """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
 
-    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default.
+    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``direct`` is called
+    instead where all that is passed are the few first arguments that it takes.
     """
     arguments = schema.arguments
     passed = [True] * len(arguments) if wanted is None else list(wanted)
@@ -107,6 +117,8 @@ def positional_call(call: Operation, schema: FunctionSchema, wanted: Sequence[bo
     count = max((index + 1 for index, a in enumerate(arguments) if passed[index] and not a.kwarg_only), default=0)
     if named:
         return _call_with_names(call, count, named)
+    if direct is not None and count <= direct[1]:
+        call = direct[0]
     return call if count == len(arguments) else _call_with_first(call, count)
 
 

@@ -138,7 +138,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
         assert found is not None
         wanted: list[bool] = []
         monkeypatch.setattr(
-            "rekindle.ops.dispatcher.positional_call", lambda call, schema, passed: wanted.extend(passed)
+            "rekindle.ops.dispatcher.positional_call",
+            lambda call, schema, passed, direct: wanted.extend(passed),
         )
         found.operation_of(node)
         return wanted

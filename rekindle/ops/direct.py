@@ -1,0 +1,61 @@
+"""Faster ways into common operators of the dispatcher.
+
+A call through ``torch.ops`` reads its arguments by the schema; the functions that Python programs call (``torch.add``,
+``Tensor.view``) were generated with their arguments known, and cost about half. They are eager's own way in, so that
+they do what eager does. Here stand those whose parameters are the schema's, in its order, given by position, and whose
+result is a Tensor or a number. They take no dtypes, layouts and memory formats, which are numbers in the IR: these are
+behind what is passed, or the overload is called the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.ir.registry import Operation
+
+_FUNCTIONS: Final[Any] = torch._C._VariableFunctions
+_NN: Final[Any] = torch._C._nn
+
+# By the number of arguments, all of which are passed by position; those behind are left to their defaults.
+_UNARY: Final = (
+    *("abs", "argmax", "argmin", "ceil", "clone", "cos", "detach", "erf", "exp", "floor", "isfinite", "isnan", "log"),
+    *("log1p", "logical_not", "mean", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt"),
+    *("square", "sum", "t", "tanh", "trunc"),
+)
+_BINARY: Final = (
+    *("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"),
+    *("eq.Tensor", "eq.Scalar", "ne.Tensor", "ne.Scalar", "lt.Tensor", "lt.Scalar", "le.Tensor", "le.Scalar"),
+    *("gt.Tensor", "gt.Scalar", "ge.Tensor", "ge.Scalar", "maximum", "minimum", "pow.Tensor_Tensor"),
+    *("pow.Tensor_Scalar", "matmul", "mm", "bmm", "mv", "dot", "logical_and", "logical_or", "embedding"),
+    *("remainder.Tensor", "remainder.Scalar", "floor_divide", "stack", "cat", "softmax.int", "log_softmax.int"),
+    *("cumsum", "unsqueeze", "squeeze.dim", "permute", "reshape", "bitwise_and.Tensor", "bitwise_or.Tensor"),
+)
+_TERNARY: Final = (
+    *("addmm", "baddbmm", "where.self", "select.int", "transpose.int", "flatten.using_ints", "sum.dim_IntList"),
+    *("mean.dim", "index_select", "gather", "masked_fill.Scalar", "masked_fill.Tensor", "lerp.Scalar", "clamp"),
+)
+_METHODS: Final = (
+    *(("dim", 1), ("numel", 1), ("item", 1), ("is_floating_point", 1), ("size.int", 2), ("view", 2), ("expand", 2)),
+    *(("contiguous", 1), ("type_as", 2), ("view_as", 2), ("expand_as", 2)),
+    *(("add_.Tensor", 2), ("add_.Scalar", 2), ("sub_.Tensor", 2), ("mul_.Tensor", 2), ("mul_.Scalar", 2)),
+    *(("div_.Tensor", 2), ("zero_", 1), ("fill_.Scalar", 2), ("copy_", 2), ("relu_", 1)),
+)
+_LAYERS: Final = (("linear", 3), ("gelu", 1), ("silu", 1))
+
+
+def _table() -> Iterator[tuple[str, tuple[Operation, int]]]:
+    for names, count in ((_UNARY, 1), (_BINARY, 2), (_TERNARY, 3)):
+        for name in names:
+            yield f"aten::{name}", (getattr(_FUNCTIONS, name.partition(".")[0]), count)
+    for name, count in _METHODS:
+        yield f"aten::{name}", (getattr(Tensor, name.partition(".")[0]), count)
+    for name, count in _LAYERS:
+        yield f"aten::{name}", (getattr(_NN, name), count)
+
+
+DIRECT: Final[dict[str, tuple[Operation, int]]] = dict(_table())
+"""The function of an overload, and how many arguments it takes at most."""
