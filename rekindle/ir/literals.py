@@ -31,6 +31,8 @@ def format_schema_float(value: float) -> str:
 
 
 def _digits(value: float) -> str:
+    if math.isnan(value) and math.copysign(1.0, value) < 0:
+        return "-nan"  # what 0 * inf gives on common machines
     return f"{value:.17g}"
 
 
