@@ -10,7 +10,7 @@ from functools import cache
 
 import torch
 
-from rekindle.analysis.effects import CONTROL_FLOW, FRESH, PASSES_ON, is_conservative, is_immutable
+from rekindle.analysis.effects import CONTROL_FLOW, FRESH, PASSES_ON, is_conservative, is_immutable, is_write
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Effects, Operator
 from rekindle.ir.schema import AliasInfo
@@ -137,7 +137,7 @@ class AliasGroups:
             # A new list may still hold the elements of an old one, and a composite may return an input as it is.
             if not isinstance(output.type, TensorType) or (info is None and _is_composite(schema.qualified_name)):
                 self._join([output, *node.inputs])
-        written = [v for v, info in _zip_infos(node.inputs, [a.alias for a in schema.arguments]) if _is_write(info)]
+        written = [v for v, info in _zip_infos(node.inputs, [a.alias for a in schema.arguments]) if is_write(info)]
         if written:
             self._written[node] = self._mutable(written)
 
@@ -174,10 +174,6 @@ def _zip_infos(values: object, infos: list[AliasInfo | None]) -> list[tuple[Valu
 
 def _is_wildcard(info: AliasInfo) -> bool:
     return info.is_wildcard or any(_is_wildcard(part) for part in info.contained)
-
-
-def _is_write(info: AliasInfo | None) -> bool:
-    return info is not None and (info.is_write or any(_is_write(part) for part in info.contained))
 
 
 def _set_names(info: AliasInfo | None) -> set[str]:

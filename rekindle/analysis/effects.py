@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import Effects, Operator
+from rekindle.ir.schema import AliasInfo
 from rekindle.ir.types import (
     BoolType,
     ComplexType,
@@ -76,6 +79,26 @@ def is_immutable(type: Type) -> bool:
     if isinstance(type, (TupleType, OptionalType, UnionType)):
         return all(is_immutable(part) for part in type.contained)
     return isinstance(type, _IMMUTABLE)
+
+
+def may_write(node: Node) -> bool:
+    """Whether the node may write to one of its inputs."""
+    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW:
+        return False
+    operator = node.operator
+    return operator is None or _may_write(operator)
+
+
+@cache
+def _may_write(operator: Operator) -> bool:
+    if operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL):
+        return True
+    return operator.effects is Effects.FROM_SCHEMA and any(is_write(item.alias) for item in operator.schema.arguments)
+
+
+def is_write(info: AliasInfo | None) -> bool:
+    """Whether an annotation says that the value, or something in it, is written to."""
+    return info is not None and (info.is_write or any(is_write(part) for part in info.contained))
 
 
 def is_conservative(node: Node) -> bool:

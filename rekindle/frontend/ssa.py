@@ -11,16 +11,12 @@ The emitter writes variables with ``prim::Store[name="x"](%v)`` and reads them w
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
 from rekindle.frontend.exits import transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
-
-_LEAVING = frozenset({"prim::ReturnStmt", "prim::RaiseException"})
-_JUMPS = _LEAVING | {"prim::BreakStmt", "prim::ContinueStmt"}
 
 
 def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
@@ -44,12 +40,16 @@ def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
 class _Scope:
     """The types of the variables assigned in a block, within those of the blocks around it.
 
-    ``own`` are those that its own statements and branches assign, the loops in it left aside.
+    ``own`` are those that its own statements and branches assign, the loops in it left aside. ``exits`` says that
+    control never reaches the end of the block, ``leaves`` that it leaves the function or raises.
     """
 
+    block: Block
     parent: _Scope | None = None
     types: dict[str, Type] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    exits: bool = False
+    leaves: bool = False
 
     def find(self, name: str) -> Type | None:
         scope: _Scope | None = self
@@ -81,9 +81,13 @@ def add_control_flow_loads_and_stores(graph: Graph) -> None:
 
 
 def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
-    scope = _Scope(parent)
+    scope = _Scope(block, parent)
     for node in list(block.nodes):
         match node.kind:
+            case "prim::BreakStmt" | "prim::ContinueStmt":
+                scope.exits = True
+            case "prim::ReturnStmt" | "prim::RaiseException":
+                scope.exits = scope.leaves = True
             case "prim::If":
                 _visit_if(node, scope)
             case "prim::Loop":
@@ -99,48 +103,39 @@ def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
 
 
 def _visit_if(node: Node, scope: _Scope) -> None:
-    branches = [_Branch(block, _visit_block(block, scope)) for block in node.blocks]
+    branches = [_visit_block(block, scope) for block in node.blocks]
     leaving = [branch for branch in branches if branch.leaves]
+    scope.leaves |= len(leaving) == 2
+    scope.exits |= all(branch.exits for branch in branches)
     # By name, as TorchScript does: a graph is to look the same each time.
-    for name in sorted({name for branch in branches for name in branch.scope.types}):
+    for name in sorted({name for branch in branches for name in branch.types}):
         type = _joined_type(name, branches)
         if type is None:
             continue
-        is_own = any(name in branch.scope.own for branch in branches)
+        is_own = any(name in branch.own for branch in branches)
         for branch in branches:
-            branch.block.add_output(branch.result(node, name, type, forget=is_own and leaving == [branch]))
+            branch.block.add_output(_result(branch, node, name, type, forget=is_own and leaving == [branch]))
         _add_stored_output(node, name, type)
         scope.types[name] = type
         if is_own and len(leaving) < 2:
             scope.own.add(name)
 
 
-class _Branch:
-    """A branch of an ``if``: what it assigns, and how it ends."""
+def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) -> Value:
+    """What a variable is at the end of a branch of ``node``, which no one may get to.
 
-    __slots__ = ("block", "exits", "leaves", "scope")
-
-    def __init__(self, block: Block, scope: _Scope) -> None:
-        self.block = block
-        self.scope = scope
-        self.exits = always_exits(block, _JUMPS)
-        self.leaves = always_exits(block, _LEAVING)
-
-    def result(self, node: Node, name: str, type: Type, *, forget: bool) -> Value:
-        """What the variable is at the end of the branch, which no one may get to.
-
-        Under ``forget`` the value does not count, though the branch may know one.
-        """
-        found = self.scope.find(name)
-        if forget:
-            return self.block.append(node.graph.create("prim::Uninitialized", types=[type])).output
-        if found is None or (self.exits and not found.is_subtype_of(type)):
-            # At the top: were it here, the exit transform would see something to guard.
-            return node.graph.block.prepend(node.graph.create("prim::Uninitialized", types=[type])).output
-        return self.block.append(_load(node, name, found)).output
+    Under ``forget`` the value does not count, though the branch may know one.
+    """
+    found = branch.find(name)
+    if forget:
+        return branch.block.append(node.graph.create("prim::Uninitialized", types=[type])).output
+    if found is None or (branch.exits and not found.is_subtype_of(type)):
+        # At the top: were it here, the exit transform would see something to guard.
+        return node.graph.block.prepend(node.graph.create("prim::Uninitialized", types=[type])).output
+    return branch.block.append(_load(node, name, found)).output
 
 
-def _joined_type(name: str, branches: list[_Branch]) -> Type | None:
+def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
     """The type that a variable has behind an ``if``; None where it is not defined there.
 
     A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
@@ -148,7 +143,7 @@ def _joined_type(name: str, branches: list[_Branch]) -> Type | None:
     """
     counting = [branch for branch in branches if not branch.exits]
     counting = counting or [branch for branch in branches if not branch.leaves] or branches
-    found = [branch.scope.find(name) for branch in counting]
+    found = [branch.find(name) for branch in counting]
     joined = found[0]
     for other in found[1:]:
         if joined is None or other is None:
@@ -174,16 +169,6 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
         body.add_output(body.append(_load(node, name, assigned.types[name])).output)
         _add_stored_output(node, name, joined)
         scope.types[name] = joined
-
-
-def always_exits(block: Block, jumps: Collection[str]) -> bool:
-    """Whether control never reaches the end of ``block``: on every path stands a node of one of the kinds ``jumps``."""
-    for node in block.nodes:
-        if node.kind in jumps:
-            return True
-        if node.kind == "prim::If" and all(always_exits(inner, jumps) for inner in node.blocks):
-            return True
-    return False
 
 
 def is_meaningful_name(name: str) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.analysis.alias_groups import AliasGroups
-from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 
@@ -35,10 +35,11 @@ class DeadCodeElimination:
 class _Elimination:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.aliases = AliasGroups(graph)
+        self.aliases: AliasGroups | None = None
+        """Made when the first node that writes is met: most graphs have none."""
         self.needed: set[Node] = set()
         self.live: set[Value] = set()
-        self.live_groups: set[object] = set()
+        self.live_groups: set[object | None] = set()
         self.changed = False
 
     def run(self) -> bool:
@@ -71,6 +72,7 @@ class _Elimination:
             known = len(self.live_groups)
             found |= self._mark_block(body)
             if len(self.live_groups) == known:
+                # Nothing new is read that a write might have been for.
                 return found
 
     def _mark_results(self, block: Block) -> bool:
@@ -96,8 +98,17 @@ class _Elimination:
     def _is_needed(self, node: Node) -> bool:
         if any(output in self.live for output in node.outputs) or has_side_effects(node):
             return True
-        written = self.aliases.written_groups(node)
-        return any(group in self.live_groups or self.aliases.outlives_call(group) for group in written)
+        if not may_write(node):
+            return False
+        aliases = self._aliases()
+        written = aliases.written_groups(node)
+        return any(group in self.live_groups or aliases.outlives_call(group) for group in written)
+
+    def _aliases(self) -> AliasGroups:
+        if self.aliases is None:
+            self.aliases = AliasGroups(self.graph)
+            self.live_groups.update(self.aliases.group(value) for value in self.live)
+        return self.aliases
 
     def _mark(self, node: Node) -> None:
         current: Node | None = node
@@ -110,9 +121,8 @@ class _Elimination:
 
     def _make_live(self, value: Value) -> None:
         self.live.add(value)
-        group = self.aliases.group(value)
-        if group is not None:
-            self.live_groups.add(group)
+        if self.aliases is not None:
+            self.live_groups.add(self.aliases.group(value))
 
     # --------------------------------------------------------------------------------------------------------- sweeping
 
