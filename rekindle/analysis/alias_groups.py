@@ -133,9 +133,10 @@ class AliasGroups:
                 by_set.setdefault(name, []).append(value)
         for members in by_set.values():
             self._join(members)
+        holds = any(not isinstance(value.type, TensorType) for value in self._mutable(node.inputs))
         for output, info in _zip_infos(node.outputs, [result.alias for result in schema.returns]):
-            # A new list may still hold the elements of an old one, and a composite may return an input as it is.
-            if not isinstance(output.type, TensorType) or (info is None and _is_composite(schema.qualified_name)):
+            if not isinstance(output.type, TensorType) or (info is None and _may_pass_on(operator, holds)):
+                # A new list may hold the elements of an old one.
                 self._join([output, *node.inputs])
         written = [v for v, info in _zip_infos(node.inputs, [a.alias for a in schema.arguments]) if is_write(info)]
         if written:
@@ -182,11 +183,18 @@ def _set_names(info: AliasInfo | None) -> set[str]:
     return {*info.before, *info.after, *(name for part in info.contained for name in _set_names(part))}
 
 
+def _may_pass_on(operator: Operator, holds: bool) -> bool:
+    """Whether a tensor that an operator returns may be one of its inputs, though its schema does not tell.
+
+    ``holds`` says that it may also be in an input: a list, a future.
+    """
+    name = operator.schema.qualified_name
+    return _is_composite(name) if name in _dispatcher_names() else holds
+
+
 @cache
 def _is_composite(qualified_name: str) -> bool:
-    """Whether the dispatcher runs the operator as a Python-like composition, whose schema need not tell all aliases."""
-    if qualified_name not in _dispatcher_names():
-        return False
+    """Whether the dispatcher runs the operator as a composition of others, whose schema need not tell all aliases."""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(qualified_name, "CompositeImplicitAutograd"))
 
 

@@ -107,6 +107,19 @@ graph(%x : Tensor):
     assert all(groups.outlives_call(group) for group in groups.written_groups(node))
 
 
+def test_what_a_future_holds() -> None:
+    graph = _graph(
+        """
+graph(%f : Future(Tensor), %x : Tensor):
+  %result : Tensor = aten::wait(%f)
+  %fresh : Tensor = aten::neg(%x)
+  return (%result)
+"""
+    )
+    assert _aliases(graph, "result", "f")
+    assert not _aliases(graph, "fresh", "f")
+
+
 def test_writes() -> None:
     graph = _graph(TENSORS)
     groups = AliasGroups(graph)
