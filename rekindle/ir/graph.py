@@ -246,8 +246,7 @@ class Node:
 
     def insert_input(self, index: int, value: Value) -> Value:
         self._check_value(value)
-        if not 0 <= index <= len(self._inputs):
-            raise GraphError(f"{self.kind} has no input {index}")
+        self._check_index(index, len(self._inputs) + 1, "input")
         self._operator = None
         for offset in reversed(range(index, len(self._inputs))):
             moved = self._inputs[offset]
@@ -260,6 +259,7 @@ class Node:
     def replace_input(self, index: int, value: Value) -> Value:
         """Use ``value`` as input ``index``; returns what was there before."""
         self._check_value(value)
+        self._check_index(index, len(self._inputs), "input")
         old = self._inputs[index]
         if old is not value:
             self._operator = None
@@ -276,8 +276,7 @@ class Node:
                 self.replace_input(index, new)
 
     def remove_input(self, index: int) -> None:
-        if not 0 <= index < len(self._inputs):
-            raise GraphError(f"{self.kind} has no input {index}")
+        self._check_index(index, len(self._inputs), "input")
         self._operator = None
         removed = self._inputs.pop(index)
         del removed._uses[Use(self, index)]
@@ -298,8 +297,7 @@ class Node:
         return value
 
     def insert_output(self, index: int, type: Type = TENSOR) -> Value:
-        if not 0 <= index <= len(self._outputs):
-            raise GraphError(f"{self.kind} has no output {index}")
+        self._check_index(index, len(self._outputs) + 1, "output")
         value = self.graph._new_value(self, index, type)
         self._outputs.insert(index, value)
         for offset in range(index + 1, len(self._outputs)):
@@ -312,6 +310,7 @@ class Node:
         Raises:
             GraphError: it is still used.
         """
+        self._check_index(index, len(self._outputs), "output")
         value = self._outputs[index]
         if value._uses:
             raise GraphError(f"output %{value.name} of {self.kind} is still used")
@@ -326,8 +325,13 @@ class Node:
         return block
 
     def erase_block(self, index: int) -> None:
-        block = self._blocks.pop(index)
+        """Remove a block and all within it."""
+        self._check_index(index, len(self._blocks), "block")
+        block = self._blocks[index]
+        if block.contains(self.graph.insert_point):
+            self.graph.insert_point = self.next if self.in_block else self.graph.block.return_node
         block._destroy_contents()
+        del self._blocks[index]
 
     def replace_all_uses_with(self, other: Node) -> None:
         """Let the users of each output use the same output of ``other``."""
@@ -335,6 +339,10 @@ class Node:
             raise GraphError(f"{other.kind} has {len(other._outputs)} outputs, {self.kind} {len(self._outputs)}")
         for old, new in zip(self._outputs, other._outputs, strict=True):
             old.replace_all_uses_with(new)
+
+    def _check_index(self, index: int, end: int, what: str) -> None:
+        if not 0 <= index < end:
+            raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _check_value(self, value: Value) -> None:
         if value.node.graph is not self.graph:
@@ -378,6 +386,9 @@ class Node:
             self.insert_after(other)
 
     def _check_move(self, other: Node) -> None:
+        if not self.in_block or self.kind == "prim::Return":
+            where = "belongs to its block" if self.owning_block is not None else "stands in no block; insert it instead"
+            raise GraphError(f"cannot move {self.kind}: it {where}")
         if other.owning_block is None:
             raise GraphError(f"cannot move {self.kind} to {other.kind}, which stands in no block")
         if other.graph is not self.graph:
@@ -428,6 +439,9 @@ class Node:
             self._position = before + _GAP
             return
         after = self.next._position
+        if self.prev is end:
+            self._position = after - _GAP
+            return
         self._position = (before + after) // 2
         if self._position == before:
             self.owning_block._renumber()
@@ -530,6 +544,13 @@ class Block:
     @property
     def is_empty(self) -> bool:
         return self.return_node.next is self.return_node
+
+    def contains(self, node: Node) -> bool:
+        """Whether ``node`` stands in this block, or in a block within it."""
+        block = node.owning_block
+        while block is not None and block is not self:
+            block = block.parent
+        return block is self
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
         value = self.param_node.add_output(type)
@@ -639,10 +660,13 @@ class Graph:
         return self.block.return_node
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in every block, a node before those in its blocks."""
+        """Every node in every block, a node before those in its blocks. Nodes may be inserted, moved or destroyed while
+        walking; those that are destroyed before their turn are left out."""
         stack = [iter(list(self.block.nodes))]
         while stack:
             for node in stack[-1]:
+                if not node.in_block:
+                    continue
                 yield node
                 if node._blocks:
                     stack.append(iter([inner for block in node._blocks for inner in block.nodes]))
@@ -736,7 +760,7 @@ class Graph:
         for output in node._outputs:
             copy.add_output().copy_metadata(output)
         for name, attribute in node.attributes.items():
-            copy.attributes[name] = attribute.copy() if isinstance(attribute, Graph) else attribute
+            copy.attributes[name] = _copy_attribute(attribute)
         for block in node._blocks:
             copy.add_block().clone_from(block, value_map)
         copy._operator = node._operator
@@ -812,7 +836,8 @@ class Graph:
             suffix = int(digits)
         else:
             base, suffix = name, 1
-        suffix = max(suffix, self._name_suffixes.get(base, 0))
+        if base in self._name_suffixes:
+            suffix = max(suffix, self._name_suffixes[base] + 1)
         while f"{base}.{suffix}" in self._names:
             suffix += 1
         self._name_suffixes[base] = suffix + 1
@@ -823,6 +848,14 @@ class Graph:
     def __str__(self) -> str:
         assert _print_graph is not None, "rekindle.ir.printer was not imported"
         return _print_graph(self)
+
+
+def _copy_attribute(attribute: AttributeValue) -> AttributeValue:
+    if isinstance(attribute, Graph):
+        return attribute.copy()
+    if isinstance(attribute, list):
+        return [_copy_attribute(item) for item in attribute]  # type: ignore[return-value]
+    return attribute
 
 
 # Slots that other files of this folder fill when they are imported: the registry, the matching and the printer need

@@ -108,7 +108,7 @@ class _Verifier:
         end = block.return_node
         nodes: list[Node] = []
         before = end
-        position = -1
+        position = float("-inf")
         while True:
             node = before._next
             if node is None or node._prev is not before:

@@ -89,7 +89,8 @@ GRAPH = Dialect(
         operators=_PLAIN_OPERATORS.replace("%", ""),
         number=_PLAIN_NUMBER,
         blank=r"[ \t\f\r\n]*",
-        extra=r"|(?P<VALUE>%[\w.]+)",
+        # A value may be called as an attribute is, and a module as anything: ``%my-key``, ``%a/b``, ``%two words``.
+        extra=r"|(?P<VALUE>%[^\s,:()\[\]{}#=]+(?: [^\s,:()\[\]{}#=]+)*)",
     ),
     frozenset(),
     layout=False,
