@@ -354,6 +354,8 @@ class Node:
         """Insert this new node before ``other``."""
         if other.owning_block is None:
             raise GraphError(f"cannot insert {self.kind} before {other.kind}, which stands in no block")
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         return self.insert_after(other.prev)
 
     def insert_after(self, other: Node) -> Node:
@@ -411,13 +413,13 @@ class Node:
         Raises:
             GraphError: an output is still used.
         """
+        if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
+            raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
         for output in self._outputs:
             if output._uses:
                 raise GraphError(
                     f"cannot destroy {self.kind}: %{output.name} is still used by {output.uses[0].user.kind}"
                 )
-        if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
-            raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
         while self._blocks:
             self.erase_block(len(self._blocks) - 1)
         self.remove_all_inputs()

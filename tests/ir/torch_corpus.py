@@ -405,6 +405,19 @@ class Stateful(nn.Module):
         return x
 
 
+class _Named(nn.Module):
+    """Values are called as attributes are, and these as anything."""
+
+    def __init__(self, table: nn.ModuleDict) -> None:
+        super().__init__()
+        self.table = table
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in self.table.values():
+            x = module(x)
+        return x
+
+
 class Gated(nn.Module):
     """Its traced graph takes several inputs and has nested scopes."""
 
@@ -440,7 +453,8 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "fold": lambda: nn.Unfold(2),
     "ctc": nn.CTCLoss,
     "instance_norm": lambda: nn.InstanceNorm1d(3, track_running_stats=True),
-    "spectral": lambda: nn.Hardtanh(-0.3, 1e-4),
+    "names": lambda: _Named(nn.ModuleDict({"my-key": nn.Linear(2, 2), "a/b": nn.ReLU(), "two words": nn.Tanh()})),
+    "hardtanh": lambda: nn.Hardtanh(-0.3, 1e-4),
     "conv_transpose": lambda: nn.ConvTranspose2d(1, 2, 3, output_padding=1, stride=2),
     "triplet": lambda: nn.TripletMarginLoss(),
     "pad": lambda: nn.ReflectionPad2d((1, 2, 3, 4)),
