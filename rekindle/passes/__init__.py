@@ -16,7 +16,7 @@ CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     NormalizeOps(),
     LowerSimpleTuples(),
     ConstantPropagation(),
-    ConstantPooling(),
+    ConstantPooling(latest_first=True),
     CanonicalizeOutputs(),
     AnnotateWarns(),
 )

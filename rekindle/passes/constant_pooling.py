@@ -27,37 +27,43 @@ from rekindle.passes.constants import constant_key
 
 @dataclass(slots=True)
 class ConstantPooling:
-    """See the module."""
+    """See the module. The constants keep their order; with ``latest_first`` it is turned round.
+
+    The emitter puts each number that it meets in front of those before, so that turning round a graph that was just
+    emitted brings them into the order of the source, as in ``torch.jit``.
+    """
 
     name: ClassVar[str] = "constant_pooling"
+    latest_first: bool = False
 
     def run(self, graph: Graph) -> bool:
         constants = graph.find_nodes("prim::Constant")
         shared = _Sharing(graph) if any(not is_immutable(node.output.type) for node in constants) else None
         seen: dict[Hashable, list[Node]] = {}
-        changed = False
-        last: Node | None = None
+        kept: list[Node] = []
         for node in constants:
             alike = seen.setdefault(constant_key(node), [])
             same = next((other for other in alike if _can_merge(node, other, shared)), None)
-            if same is not None:
+            if same is None:
+                alike.append(node)
+                kept.append(node)
+            else:
                 node.output.replace_all_uses_with(same.output)
                 node.destroy()
-                changed = True
-                continue
-            alike.append(node)
-            changed |= _move_behind(node, last)
-            last = node
-        return changed
+        moved = _put_at_start(graph, kept[::-1] if self.latest_first else kept)
+        return moved or len(kept) < len(constants)
 
 
-def _move_behind(node: Node, last: Node | None) -> bool:
-    """Move ``node`` behind ``last``, to the start of the graph without one; returns whether it stood elsewhere."""
-    place = node.graph.return_node if last is None else last
-    if place.next is node:
-        return False
-    node.move_after(place)
-    return True
+def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
+    """Let the graph begin with ``nodes``; returns whether it did not before."""
+    moved = False
+    place = graph.return_node
+    for node in nodes:
+        if place.next is not node:
+            node.move_after(place)
+            moved = True
+        place = node
+    return moved
 
 
 class _Sharing:
