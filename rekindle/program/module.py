@@ -307,9 +307,7 @@ class ScriptContainer(ScriptModule):
 
 def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> None:
     if not isinstance(value, ScriptModule):
-        raise TypeError(
-            f"{where} is a compiled module, got {describe(value)}; compile it with rekindle.script first"
-        )
+        raise TypeError(f"{where} is a compiled module, got {describe(value)}; compile it with rekindle.script first")
     if not value._rekindle_type.is_subtype_of(type):
         raise TypeError(f"{where} is a {type.name}, got a {value._rekindle_type.name}: code was compiled for the first")
 

@@ -81,7 +81,10 @@ def _exists(kind: str) -> bool:
 
 
 def _kind_by_name(function: object) -> str | None:
-    """The kind of a function of torch's C++ side that is made anew each time it is asked for."""
+    """The kind of a method of tensors, or of a function of torch's C++ side that is made anew whenever asked for."""
+    if isinstance(function, types.MethodDescriptorType) and issubclass(torch.Tensor, function.__objclass__):
+        kind = f"aten::{function.__name__}"
+        return kind if _exists(kind) else None
     if not isinstance(function, types.BuiltinFunctionType):
         return None
     owner = function.__self__

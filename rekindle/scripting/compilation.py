@@ -15,13 +15,14 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
+from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
 from rekindle.scripting import functions
-from rekindle.scripting.annotations import find_type
+from rekindle.scripting.annotations import type_of_annotation
 from rekindle.scripting.python_values import class_value, plain
 from rekindle.scripting.resolver import PythonResolver, closure_of
 from rekindle.syntax.python_ast import function_def
-from rekindle.syntax.views import Apply, Def, Expr, Ident, Var, With, WithItem
+from rekindle.syntax.views import Apply, Def, Expr, Ident, Param, Var, With, WithItem
 
 
 def compile_function(
@@ -53,6 +54,10 @@ def compile_function(
         resolver_there = PythonResolver.of_function(declaration)
         parameters, result = declared_types(declaration, declared, resolver_there)
         defaults = {**defaults, **default_arguments(declaration)}
+        unfit = {name for name, value in defaults.items() if name in parameters and not fits(value, parameters[name])}
+        # What the implementation puts there for one overload may mean nothing to another, which then needs an argument.
+        definition = without_defaults(definition, unfit)
+        defaults = {name: value for name, value in defaults.items() if name not in unfit}
     define_function(
         record,
         definition,
@@ -132,6 +137,28 @@ def default_arguments(function: types.FunctionType) -> dict[str, object]:
     }
 
 
+def fits(value: object, type: Type) -> bool:
+    """Whether a default can stand for a parameter of the type."""
+    try:
+        fit_value(value, type, "")
+    except TypeError:
+        return False
+    return True
+
+
+def without_defaults(definition: Def, names: set[str]) -> Def:
+    """The definition in which the parameters called so have no default."""
+    if not names:
+        return definition
+    params = [
+        Param.create(param.range, param.name, param.annotation, None, param.kwarg_only)
+        if param.name.name in names
+        else param
+        for param in definition.params
+    ]
+    return Def.create(definition.range, definition.name, params, definition.return_type, definition.body)
+
+
 # ---------------------------------------------------------------------------------------------------------- annotations
 
 
@@ -159,10 +186,7 @@ def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Reso
         annotation = _annotation(function, name)
         if annotation is None or isinstance(annotation, str):
             raise
-        type = find_type(annotation, expr.range, resolver)
-        if type is None:
-            raise
-        return type
+        return type_of_annotation(annotation, expr.range, resolver)
     return None
 
 

@@ -29,7 +29,13 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.python_values import ClassValue, constant_value, function_value, sugared_value
+from rekindle.scripting.python_values import (
+    ClassValue,
+    constant_value,
+    did_you_mean,
+    function_value,
+    sugared_value,
+)
 from rekindle.scripting.resolver import PythonResolver
 
 _NO_ATTRIBUTE: Final = object()
@@ -153,9 +159,15 @@ class ModuleValue(SugaredValue):
         reason = self.facts.failed.get(name)
         if reason is not None:
             raise NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
-        raise UndefinedNameError(
-            f"{self.description} has no attribute '{name}'", range, hint=_missing_hint(self.concrete.python_class, name)
-        )
+        raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=self._missing_hint(name))
+
+    def _missing_hint(self, name: str) -> str | None:
+        if hasattr(torch.nn.Module, name):
+            return f"'{name}' is a method of nn.Module that only Python can call"
+        facts = self.facts
+        known = [*self.concrete.type.attributes, *facts.constants, *facts.functions, *facts.builtins, *facts.failed]
+        own = [item for item in dir(self.concrete.python_class) if not hasattr(torch.nn.Module, item)]
+        return did_you_mean(name, [*known, *own]) or f"give it a value in __init__: self.{name} = …"
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         if name in self.concrete.type.attributes or name in self.facts.failed:
@@ -177,14 +189,14 @@ class ModuleValue(SugaredValue):
             return self._function(facts.functions[name])
         if name in facts.builtins:
             return BuiltinFunction(facts.builtins[name])
+        if self._is_dict and name in _DICT_VIEWS and _is_torchs(getattr(self.concrete.python_class, name)):
+            return _View(self, name)
         records = method_records(self.concrete, name)
         if records:
             return MethodValue(self.value, *records)
         accessors = property_of(self.concrete, name)
         if accessors is not None:
             return MethodValue(self.value, accessors.getter).call(range, graph, [], [], 1)
-        if name in _DICT_VIEWS and self._is_dict:
-            return _View(self, name)
         if name in facts.failed:
             return None
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
@@ -446,6 +458,11 @@ class _View(SugaredValue):
         )
 
 
+def _is_torchs(function: object) -> bool:
+    """Whether a method is that of PyTorch's container, which stands for a list of its items."""
+    return getattr(function, "__module__", None) == torch.nn.ModuleDict.__module__
+
+
 def _walk(module: SugaredValue, path: str, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
     """The module and those within it, each with the path to it."""
     yield path, module
@@ -533,9 +550,3 @@ def _pack(args: Sequence[CallArgument], range: SourceRange, graph: Graph) -> Val
     values = [item.materialise(graph) for item in args]
     type = TupleType(tuple(value.type for value in values))
     return graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
-
-
-def _missing_hint(cls: type, name: str) -> str | None:
-    if hasattr(torch.nn.Module, name):
-        return f"'{name}' is a method of nn.Module that only Python can call"
-    return f"give it a value in __init__: self.{name} = …"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import enum
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import torch
@@ -61,7 +62,7 @@ def sugared_value(
     if isinstance(obj, Function):
         return FunctionValue(obj._record)
     if isinstance(obj, OpOverloadPacket):
-        return BuiltinFunction(obj._qualified_op_name)
+        return PacketValue(obj)
     if isinstance(obj, OpOverload):
         return BuiltinFunction(obj._schema.name)
     kind = builtin_kind(obj) if callable(obj) else None
@@ -139,6 +140,13 @@ def _construct(kind: str, values: list[Value], type: Type, range: SourceRange, g
 # -------------------------------------------------------------------------------------------------------------- modules
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint for a name that does not exist: the one that looks most like it."""
+    public = (item for item in known if not item.startswith("_") or name.startswith("_"))
+    close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
+    return f"did you mean '{close[0]}'?" if close else None
+
+
 class PythonModuleValue(SugaredValue):
     """A module of Python, such as ``torch`` or ``math``."""
 
@@ -154,7 +162,8 @@ class PythonModuleValue(SugaredValue):
         try:
             found = getattr(self.module, name)
         except AttributeError:
-            raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range) from None
+            hint = did_you_mean(name, dir(self.module))
+            raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=hint) from None
         return sugared_value(found, range, graph, self.resolver, f"{self.module.__name__}.{name}")
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -201,6 +210,21 @@ class BooleanDispatchValue(SugaredValue):
                 hint=f"declare the attribute as Final[bool], or call '{self.name}' once for each case",
             )
         return bool(value.node.attributes["value"])
+
+
+class PacketValue(BuiltinFunction):
+    """``torch.ops.namespace.name``: all overloads of an operator; an attribute names one of them."""
+
+    def __init__(self, packet: OpOverloadPacket) -> None:
+        super().__init__(packet._qualified_op_name)
+        self.packet = packet
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name not in self.packet.overloads():
+            known = ", ".join(self.packet.overloads())
+            raise UndefinedNameError(f"{self.description} has no overload '{name}'", range, hint=f"it has {known}")
+        # Which one is meant, the arguments tell as well.
+        return BuiltinFunction(self.kind)
 
 
 class ConstantFunction(SugaredValue):
@@ -292,6 +316,8 @@ class ClassValue(SugaredValue):
         raise NotScriptableError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name in ("__name__", "__qualname__", "__module__"):
+            return SimpleValue(graph.insert_constant(getattr(self.cls, name), range=range))
         found = inspect.getattr_static(self.cls, name, MISSING)
         if found is MISSING:
             raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)

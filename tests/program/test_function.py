@@ -37,7 +37,8 @@ def test_call_binds_arguments_as_python_does():
 def test_names_docstring_and_signature():
     compiled = rekindle.script(scale)
     assert compiled.name == compiled.__name__ == "scale"
-    assert compiled.qualified_name.startswith("__torch__.") and compiled.qualified_name.endswith(".scale")
+    assert compiled.qualified_name.startswith("__torch__.")
+    assert compiled.qualified_name.endswith(".scale")
     assert compiled.__doc__ == "Scales x."
     assert compiled.__wrapped__ is scale
     assert inspect.signature(compiled) == inspect.signature(scale)
@@ -46,7 +47,9 @@ def test_names_docstring_and_signature():
 
 def test_graph_keeps_calls_and_inlined_graph_does_not():
     compiled = rekindle.script(twice)
-    assert [node.kind for node in compiled.graph.nodes if node.kind == "prim::CallFunction"] == ["prim::CallFunction"] * 2
+    assert [node.kind for node in compiled.graph.nodes if node.kind == "prim::CallFunction"] == [
+        "prim::CallFunction"
+    ] * 2
     assert "prim::CallFunction" not in {node.kind for node in compiled.inlined_graph.all_nodes()}
     assert len(compiled.graph.find_nodes("prim::CallFunction")) == 2, "the graph itself is left as it was"
 

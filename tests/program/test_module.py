@@ -58,7 +58,7 @@ def test_parts_are_where_they_always_are(pair):
     assert all(a is b for a, b in zip(scripted.parameters(), module.parameters()))
     assert scripted.original_name == "Net"
     assert scripted.linear.original_name == "Linear"
-    assert "limited" in dir(scripted) and "linear" in dir(scripted) and "width" in dir(scripted)
+    assert {"limited", "linear", "width"} <= set(dir(scripted))
 
 
 def test_repr_tells_the_original_names(pair):
@@ -240,7 +240,8 @@ def test_graph_and_schema_are_those_of_forward(pair):
 def test_wrong_arguments(pair):
     _, scripted = pair
     assert message_of(ArgumentError, lambda: scripted(1)) == (
-        "forward() argument 'x' (position 1) takes Tensor, but got an int: 1\nSignature: forward(self, x: Tensor) -> Tensor"
+        "forward() argument 'x' (position 1) takes Tensor, but got an int: 1\n"
+        "Signature: forward(self, x: Tensor) -> Tensor"
     )
 
 

@@ -1,0 +1,505 @@
+"""Modules of all shapes, scripted and compared with eager."""
+
+import math
+from enum import Enum
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import rekindle
+from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, optional
+from tests.support.equality import assert_same
+
+
+def same(module: nn.Module, *args):
+    """The compiled module, after it has given eager's answer."""
+    scripted = rekindle.script(module)
+    torch.manual_seed(0)
+    expected = module(*args)
+    torch.manual_seed(0)
+    torch.testing.assert_close(scripted(*args), expected)
+    return scripted
+
+
+# ---------------------------------------------------------------------------------------------------------- attributes
+
+
+class Attributes(nn.Module):
+    table: Dict[str, int]
+    items: List[int]
+    maybe: Optional[float]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = {}
+        self.items = []
+        self.maybe = None
+        self.pair = (1, "a")
+        self.names = ["x", "y"]
+        self.rate = 0.5
+        self.word = "word"
+        self.flag = True
+        self.nothing = None
+        self.kind = torch.float32
+        self.place = torch.device("cpu")
+
+    def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, int, str]:
+        self.table["n"] = len(self.items)
+        self.items.append(x.size(0))
+        if self.maybe is None:
+            self.maybe = self.rate
+        number, letter = self.pair
+        y = x.to(self.kind).to(self.place) * self.rate
+        if self.nothing is not None:
+            y = y + missing  # noqa: F821  (never compiled)
+        return y, number + self.table["n"], letter + self.word + "".join(self.names)
+
+
+def test_attributes_of_every_type():
+    scripted = rekindle.script(Attributes())
+    types = scripted.script_type
+    assert types.attribute_type("table") == DictType(STRING, INT)
+    assert types.attribute_type("items") == ListType(INT)
+    assert types.attribute_type("maybe") == optional(FLOAT)
+    module = Attributes()
+    for _ in range(2):
+        assert_same(scripted(torch.ones(2)), module(torch.ones(2)))
+    assert (scripted.table, scripted.items, scripted.maybe) == (module.table, module.items, module.maybe)
+
+
+def test_the_original_is_left_as_it_was():
+    module = Attributes()
+    rekindle.script(module)(torch.ones(2))
+    assert module.items == []
+    assert module.table == {}
+
+
+class DeclaredByValue(nn.Module):
+    def __init__(self, attribute) -> None:
+        super().__init__()
+        self.seen = attribute([], List[int])
+
+    def forward(self, n: int) -> List[int]:
+        self.seen.append(n)
+        return self.seen
+
+
+@pytest.mark.parametrize("attribute", [rekindle.Attribute, torch.jit.Attribute])
+def test_attribute_with_its_type(attribute):
+    scripted = rekindle.script(DeclaredByValue(attribute))
+    assert scripted(3) == [3]
+
+
+class Constants(nn.Module):
+    __constants__ = ["sizes", "mode", "summed"]
+    scale: Final[float]
+    unset: Final[int]
+
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self.sizes = [2, 3]
+        self.mode = mode
+        self.summed = mode == "sum"
+        self.scale = 2.0
+
+    def forward(self, x):
+        for size in self.sizes:
+            x = x * size
+        if self.summed:
+            return x.sum() * self.scale if self.mode == "sum" else x
+        return x.this_does_not_exist()
+
+
+def test_constants_are_known_while_compiling():
+    scripted = same(Constants("sum"), torch.ones(2))
+    assert scripted.sizes == (2, 3)
+    assert scripted.script_type.constants == {"sizes": (2, 3), "mode": "sum", "summed": True, "scale": 2.0}
+    assert scripted.graph.find_nodes("prim::GetAttr") == []
+
+
+class Color(Enum):
+    RED = 1
+    GREEN = 2
+
+
+class Point(NamedTuple):
+    x: torch.Tensor
+    weight: float = 1.0
+
+
+class Typed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.color = Color.GREEN
+        self.point = Point(torch.ones(2))
+
+    def forward(self, x: torch.Tensor, color: Color) -> Tuple[Point, int, str, bool]:
+        p = Point(x=self.point.x + x)
+        return p, color.value, self.color.name, self.color == Color.GREEN
+
+
+def test_enums_and_named_tuples():
+    scripted = rekindle.script(Typed())
+    point, value, name, same_color = scripted(torch.ones(2), Color.RED)
+    assert isinstance(point, Point)
+    assert torch.equal(point.x, torch.full((2,), 2.0))
+    assert point.weight == 1.0
+    assert (value, name, same_color) == (1, "GREEN", True)
+
+
+class Functions(nn.Module):
+    def __init__(self, activation) -> None:
+        super().__init__()
+        self.activation = activation
+
+    def forward(self, x):
+        return self.activation(x)
+
+
+def swish(x):
+    return x * torch.sigmoid(x)
+
+
+@pytest.mark.parametrize(
+    "activation", [F.relu, swish, torch.tanh, torch.relu, F.gelu, nn.ReLU(), rekindle.script(swish), math.fabs]
+)
+def test_functions_as_attributes(activation):
+    if activation is math.fabs:
+        assert rekindle.script(FunctionOfFloat(activation))(-2.0) == 2.0
+    else:
+        same(Functions(activation), torch.randn(4))
+
+
+class FunctionOfFloat(nn.Module):
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: float) -> float:
+        return self.function(x)
+
+
+# ------------------------------------------------------------------------------------------------------------- methods
+
+
+class Base(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self._gain = 3
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def twice(self, x, times: int = 2):
+        return x * times
+
+    @staticmethod
+    def shifted(x, by: int = 1):
+        return x + by
+
+    @property
+    def gain(self) -> int:
+        return self._gain
+
+    @gain.setter
+    def gain(self, value: int) -> None:
+        self._gain = value * 10
+
+
+class Derived(Base):
+    def forward(self, x):
+        self.gain = self.gain + 1
+        return self.shifted(self.twice(super().forward(x))) * self.gain
+
+    def twice(self, x, times: int = 2):
+        return super().twice(x, times + 1)
+
+
+def test_methods_static_methods_properties_and_super():
+    x = torch.randn(3, 2)
+    scripted = same(Derived(), x)
+    assert scripted.gain == 40
+    scripted.gain = 2
+    assert scripted._gain == 20
+    assert torch.equal(scripted.twice(x, times=1), x * 2)
+
+
+class ClassName(nn.Module):
+    kind = "plain"
+    depth = 3
+
+    def forward(self, x: int) -> str:
+        return self.__class__.__name__ + self.kind + str(x + self.depth)
+
+
+def test_what_the_class_holds():
+    scripted = rekindle.script(ClassName())
+    assert scripted(1) == "ClassNameplain4"
+    assert scripted.kind == "plain"
+
+
+class LeftToPython(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.log = []
+
+    @rekindle.ignore
+    def note(self, x: torch.Tensor, name: str = "x") -> torch.Tensor:
+        self.__dict__.setdefault("seen", []).append(name)
+        return x * 2
+
+    @rekindle.unused
+    def never(self, x: torch.Tensor) -> torch.Tensor:
+        return [y for y in (yield x)]
+
+    @torch.jit.ignore
+    def python_only(self, *things):
+        return len(things)
+
+    @torch.jit.export
+    def fails(self, x):
+        return self.never(x)
+
+    def forward(self, x):
+        if torch.jit.is_scripting():
+            return self.note(x, "y")
+        return self.python_only(x)
+
+
+def test_marked_methods():
+    scripted = rekindle.script(LeftToPython())
+    assert torch.equal(scripted(torch.ones(2)), torch.full((2,), 2.0))
+    assert scripted.seen == ["y"]
+    assert scripted.python_only(1, 2) == 2
+    with pytest.raises(NotImplementedError, match="the function 'never' is marked as unused, but was called"):
+        scripted.fails(torch.ones(2))
+
+
+class OnInstance(nn.Module):
+    def __init__(self, deep: bool) -> None:
+        super().__init__()
+        self.step = self.deep_step if deep else self.shallow_step
+
+    def deep_step(self, x):
+        return x * 2
+
+    def shallow_step(self, x):
+        return x + 1
+
+    def forward(self, x):
+        return self.step(x)
+
+
+def test_methods_chosen_in_init():
+    assert same(OnInstance(True), torch.ones(2)).script_type is not same(OnInstance(False), torch.ones(2)).script_type
+
+
+class Hooked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.inner.register_forward_pre_hook(double_input)
+        self.inner.register_forward_hook(add_input)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def double_input(self, inputs: Tuple[torch.Tensor]) -> Tuple[torch.Tensor]:
+    return (inputs[0] * 2,)
+
+
+def add_input(self, inputs: Tuple[torch.Tensor], result: torch.Tensor) -> torch.Tensor:
+    return result + inputs[0]
+
+
+def test_hooks_of_parts_are_compiled():
+    same(Hooked(), torch.randn(3, 2))
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+class Containers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)])
+        self.heads = nn.ModuleDict({"mean": nn.Linear(2, 1), "scale": nn.Linear(2, 1)})
+        self.stack = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+        self.weights = nn.ParameterList([nn.Parameter(torch.full((2,), float(i + 1))) for i in range(3)])
+        self.named = nn.ParameterDict({"a": nn.Parameter(torch.ones(2)), "b": nn.Parameter(torch.ones(2) * 3)})
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x) * (i + 1)
+        for layer in self.layers[1:]:
+            x = layer(x)
+        for layer in reversed(self.layers):
+            x = layer(x)
+        x = self.layers[0](x) + self.layers[-1](x)
+        found: Dict[str, torch.Tensor] = {}
+        for name, head in self.heads.items():
+            found[name] = head(x)
+        x = x + self.heads["mean"](x) * len(self.heads)
+        for weight in self.weights:
+            x = x * weight
+        for key, weight in self.named.items():
+            x = x + weight if key == "a" else x - weight
+        x = x + self.weights[1] + self.named["b"]
+        for layer, weight in zip(self.layers, self.weights):
+            x = layer(x) + weight
+        if "mean" in self.heads and "missing" not in self.heads:
+            x = x + len(self.layers)
+        return self.stack(x), found["scale"]
+
+
+def test_containers_are_unrolled():
+    scripted = same(Containers(), torch.randn(3, 2))
+    assert scripted.graph.find_nodes("prim::Loop") == []
+
+
+def test_containers_from_python():
+    module = Containers()
+    scripted = rekindle.script(module)
+    assert len(scripted.layers) == 3
+    assert len(scripted.heads) == 2
+    assert len(scripted.weights) == 3
+    assert [part.original_name for part in scripted.layers] == ["Linear", "ReLU", "Linear"]
+    assert scripted.layers[-1] is scripted.layers[2]
+    assert [part.original_name for part in scripted.layers[:2]] == ["Linear", "ReLU"]
+    assert list(scripted.heads) == ["mean", "scale"]
+    assert "mean" in scripted.heads
+    assert "x" not in scripted.heads
+    assert scripted.heads["scale"] is scripted.heads.scale
+    assert [name for name, _ in scripted.heads.items()] == list(scripted.heads.keys())
+    assert scripted.weights[0] is module.weights[0]
+    assert scripted.named["b"] is module.named["b"]
+    assert bool(scripted)
+    assert bool(scripted.stack)
+    with pytest.raises(IndexError, match="index 3 is out of range for 3 items"):
+        scripted.layers[3]
+    with pytest.raises(KeyError, match="missing"):
+        scripted.heads["missing"]
+    with pytest.raises(TypeError):
+        len(scripted)
+
+
+class Indexed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+
+    def forward(self, x):
+        for i in range(len(self.layers)):
+            x = self.layers[i](x)
+        return x
+
+
+def test_equal_parts_are_indexed_at_run_time():
+    same(Indexed(), torch.randn(3, 2))
+
+
+class Custom(nn.ModuleList):
+    def forward(self, x):
+        for layer in self:
+            x = layer(x)
+        return x
+
+
+class CustomSequential(nn.Sequential):
+    def forward(self, x, scale: float):
+        for layer in self:
+            x = layer(x) * scale
+        return x
+
+
+def test_classes_derived_from_containers():
+    same(Custom([nn.Linear(2, 2), nn.ReLU()]), torch.randn(2, 2))
+    same(CustomSequential(nn.Linear(2, 2), nn.ReLU()), torch.randn(2, 2), 2.0)
+
+
+class Walking(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(2, 3)
+        self.b = nn.Sequential(nn.Linear(3, 1), nn.ReLU())
+
+    def forward(self) -> Tuple[List[str], List[str], int, torch.Tensor]:
+        modules = [name for name, _ in self.named_modules()]
+        children = [name for name, _ in self.named_children()]
+        total = torch.zeros(())
+        for p in self.parameters():
+            total = total + p.sum()
+        return modules, children, len([b for b in self.buffers()]), total
+
+
+def test_walks_over_the_parts():
+    module = Walking()
+    modules, children, buffers, total = rekindle.script(module)()
+    assert modules == [name for name, _ in module.named_modules()]
+    assert children == [name for name, _ in module.named_children()]
+    assert buffers == 0
+    torch.testing.assert_close(total, sum(p.sum() for p in module.parameters()))
+
+
+class Shared(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 2)
+        self.second = self.first
+        self.maybe: Optional[nn.Module] = None
+
+    def forward(self, x):
+        y = self.second(self.first(x))
+        if self.maybe is not None:
+            y = self.maybe(y)
+        return y
+
+
+def test_a_part_in_two_places_is_one_part():
+    scripted = same(Shared(), torch.randn(2, 2))
+    assert scripted.first is scripted.second
+    assert len(list(scripted.parameters())) == 2
+    assert scripted.maybe is None
+
+
+def test_compiled_parts_stay_what_they_are():
+    inner = rekindle.script(nn.Linear(2, 2))
+    scripted = same(nn.Sequential(inner, nn.ReLU()), torch.randn(2, 2))
+    assert scripted[0] is inner
+
+
+# ------------------------------------------------------------------------------------------------------------- sharing
+
+
+def test_equal_modules_share_their_code():
+    a, b = rekindle.script(nn.Linear(2, 3)), rekindle.script(nn.Linear(5, 7))
+    # in_features and out_features are constants of Linear.
+    assert a.script_type is not b.script_type
+    c, d = rekindle.script(nn.ReLU()), rekindle.script(nn.ReLU())
+    assert c.script_type is d.script_type
+    assert c.forward.graph is d.forward.graph
+
+
+def test_modules_that_differ_in_what_code_depends_on_do_not():
+    types = {
+        rekindle.script(module).script_type
+        for module in (Constants("sum"), Functions(F.relu), Functions(swish), Functions(nn.ReLU()), Shared())
+    }
+    assert len(types) == 5
+
+
+def test_names_are_qualified_and_kept_apart():
+    first, second = rekindle.script(nn.Linear(11, 3)), rekindle.script(nn.Linear(11, 4))
+    names = {first.script_type.name, second.script_type.name}
+    assert len(names) == 2
+    for name in names:
+        assert name.startswith("__torch__.torch.nn.modules.linear.")
+        assert name.endswith(".Linear")
+    mangled = second.script_type.name.split(".")[-2]
+    assert mangled.startswith("___torch_mangle_")
+    assert mangled.removeprefix("___torch_mangle_").isdigit()
