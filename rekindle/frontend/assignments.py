@@ -43,7 +43,7 @@ _IN_PLACE: Final[dict[str, str]] = {
     "<<": "aten::__ilshift__",
     ">>": "aten::__irshift__",
 }
-"""What ``x op= y`` does to a tensor."""
+"""What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
 class AssignmentEmitter(CallEmitter):
@@ -186,10 +186,9 @@ class AssignmentEmitter(CallEmitter):
         type = current.type
         arguments = [self.argument(rhs, statement.value.range)]
         itself = self.argument(current, statement.target.range)
-        if isinstance(type, TensorType) and operator in _IN_PLACE:
-            return insert_builtin_call(range, self.graph, _IN_PLACE[operator], arguments, [], itself)
-        if isinstance(type, ListType) and operator in ("+", "*"):
-            return insert_builtin_call(range, self.graph, _IN_PLACE[operator], arguments, [], itself)
+        changed = isinstance(type, TensorType) or (isinstance(type, ListType) and operator in ("+", "*"))
+        if changed and operator in _IN_PLACE:
+            return insert_builtin_call(range, self.graph, _IN_PLACE[operator], [itself, *arguments], [])
         if isinstance(type, ClassType):
             method = BINARY_KINDS[operator][1]
             in_place = f"__i{method[2:]}"

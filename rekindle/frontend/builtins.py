@@ -90,6 +90,14 @@ def floordiv(self: Tensor, other: $other) -> Tensor:
     return torch.floor_divide(self, other)
 """)
 
+_EXTREMES = """
+def min(a: Tensor, b: Tensor) -> Tensor:
+    return b if bool(b < a) else a
+
+def max(a: Tensor, b: Tensor) -> Tensor:
+    return b if bool(b > a) else a
+"""
+
 _OTHERS = """
 def list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
     assert len(defaults) > len(out_size)
@@ -130,6 +138,7 @@ def _texts() -> list[str]:
         ),
         *(_FLOOR_DIVISION.substitute(other=other) for other in ("number", "Tensor")),
         _OTHERS,
+        _EXTREMES,
     ]
 
 
@@ -151,9 +160,10 @@ def _functions() -> dict[str, list[FunctionRecord]]:
     found: dict[str, list[FunctionRecord]] = {}
     resolver = _BuiltinResolver()
     for text in _texts():
+        namespace = "prim" if text is _EXTREMES else "aten"
         for statement in parse_module(Source(text)):
             definition = Def(statement.tree)
-            kind = f"aten::{definition.name.name}"
+            kind = f"{namespace}::{definition.name.name}"
             found.setdefault(kind, []).append(_record(kind, definition, resolver))
     return found
 

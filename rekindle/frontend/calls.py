@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
@@ -178,7 +181,7 @@ class CallEmitter(LoopEmitter):
         value = self.emit_expression(inputs[1])
         return SimpleValue(self.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
 
-    _FORMS = {
+    _FORMS: Final[dict[str, Callable[[CallEmitter, Apply, Type | None], SugaredValue]]] = {
         "range": _range,
         "zip": _zip,
         "enumerate": _enumerate,

@@ -164,18 +164,15 @@ class ConditionEmitter(ExpressionEmitter):
         no: list[Type] = []
         for part in union_members(value.type):
             (yes if _certainly(part, asked) else no).append(part)
+        names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
         if not no:
-            names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
-            return self._static(call.range, True, Refinements({name: union(yes) for name in names}))
+            return self._static(call.range, True, Refinements(dict.fromkeys(names, union(yes))))
         maybe = [type for part in no for type in asked if _possibly(part, type)]
         if not yes and not maybe:
-            return self._static(call.range, False)
+            return self._static(call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
         node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": list(asked)})
-        refinements = Refinements()
-        if object.tree.kind == "variable":
-            name = Var(object.tree).name.name
-            refinements.if_true[name] = union((*yes, *maybe))
-            refinements.if_false[name] = union(no)
+        positive, negative = union((*yes, *maybe)), union(no)
+        refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
         return Condition(node.output, refinements)
 
     def _class_info(self, expr: Expr) -> list[Type]:

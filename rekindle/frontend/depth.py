@@ -1,8 +1,8 @@
 """Room on Python's stack for programs that nest deeply.
 
-The compiler is recursive: a level of nesting takes up to 13 of Python's frames, of which a caller may have used up most.
-Within :func:`room_to_recurse` there are enough for whatever the parser lets through, for a thousand branches of an
-``elif`` and for a thousand early returns, each of which puts what follows into a branch. What needs more is refused.
+The compiler is recursive: a level of nesting takes up to 13 of Python's frames, of which a caller may have used up
+most. Within :func:`room_to_recurse` there are enough for whatever the parser lets through, for a thousand branches of
+an ``elif`` and for a thousand early returns, each of which puts what follows into a branch. What needs more is refused.
 """
 
 from __future__ import annotations

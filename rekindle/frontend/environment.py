@@ -186,7 +186,9 @@ class Environment:
                 range,
             )
         if annotated is not None and annotated != expected:
-            raise UnsupportedError(f"'{spelled}' is declared outside of this block and cannot be annotated again", range)
+            raise UnsupportedError(
+                f"'{spelled}' is declared outside of this block and cannot be annotated again", range
+            )
         expected = unshaped(expected)
         simple = convert_value(self.graph, simple, expected, range)
         if not simple.type.is_subtype_of(expected):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
@@ -225,7 +225,7 @@ class ExpressionEmitter(Emission):
                 values.append(self.emit_expression(item, hint))
         return values
 
-    _LITERALS = {
+    _LITERALS: Final[dict[str, Callable[[ExpressionEmitter, Expr, Type | None], Value]]] = {
         "const": _emit_const,
         "true": _emit_true,
         "false": _emit_false,

@@ -71,7 +71,8 @@ class IterableTree(SugaredValue):
         known = [length for length in lengths if length is not None]
         if len(known) != len(lengths):
             raise UnsupportedError(
-                "modules or tuples cannot be iterated over beside something whose length is known only when the program runs",
+                "modules or tuples cannot be iterated over beside something "
+                "whose length is known only when the program runs",
                 range,
             )
         self._static_length = min(known)

@@ -196,7 +196,8 @@ class SubscriptEmitter(ConditionEmitter):
         allowed = value.type in (INT, NONE) or value.type.is_subtype_of(optional(TENSOR))
         if not allowed:
             raise TypeMismatchError(
-                f"a tensor cannot be indexed with a value of type {value.type.annotation}; ints, slices, None, lists and tensors can",
+                f"a tensor cannot be indexed with a value of type {value.type.annotation}; "
+                "ints, slices, None, lists and tensors can",
                 expr.range,
             )
         return _Index(expr, dim, value)

@@ -122,6 +122,8 @@ PYTHON_NAMES: dict[str, Any] = {
     "Tensor": torch.Tensor,
     "number": float,
     "annotate": lambda type, value: value,
+    "unchecked_cast": lambda type, value: value,
+    "uninitialized": lambda type: None,
     **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Union")},
 }
 
