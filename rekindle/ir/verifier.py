@@ -216,7 +216,8 @@ def _context(node: Node) -> Iterator[str]:
     block = node.owning_block
     if block is not None and block.owning_node is not None:
         yield f"  in {block_name(block)} of  {print_head(block.owning_node)}"
-    for neighbour in (*_neighbours(node, "_prev"), node, *_neighbours(node, "_next")):
+    behind = [] if node.kind == "prim::Return" else _neighbours(node, "_next")
+    for neighbour in (*_neighbours(node, "_prev"), node, *behind):
         yield f"{'  > ' if neighbour is node else '    '}{print_head(neighbour)}"
 
 
