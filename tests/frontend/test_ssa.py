@@ -143,7 +143,6 @@ graph(%n : int, %m : __torch__.Manager):
 """
 
 
-
 def _emitted(text: str) -> Graph:
     """The graph that ``text`` spells. Loops as the emitter makes them, not valid yet, are ``prim::EmittedLoop``."""
     graph = parse_graph(text.lstrip())
@@ -204,10 +203,7 @@ graph(%s : str):
     convert_to_ssa(graph, INT)
     verify(graph)
     assert str(graph) == (
-        "graph(%s : str):\n"
-        "  %5 : int = prim::Uninitialized()\n"
-        "   = prim::RaiseException(%s, %s)\n"
-        "  return (%5)\n"
+        "graph(%s : str):\n  %5 : int = prim::Uninitialized()\n   = prim::RaiseException(%s, %s)\n  return (%5)\n"
     )
 
 
@@ -347,6 +343,5 @@ def test_what_the_emitter_must_not_make(text: str, message: str) -> None:
     with pytest.raises(InternalError) as caught:
         convert_to_ssa(graph)
     assert str(caught.value) == (
-        f"{message}\n"
-        "This is a bug in rekindle. Please report it with the program that you compiled and this message."
+        f"{message}\nThis is a bug in rekindle. Please report it with the program that you compiled and this message."
     )

@@ -1,0 +1,66 @@
+"""Dead code in graphs of uncommon shapes."""
+
+from __future__ import annotations
+
+import rekindle.ops  # noqa: F401 (the operators)
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import DeadCodeElimination, run_passes
+
+
+def test_loops_in_loops_take_no_longer_than_their_text() -> None:
+    """Going over each body twice for each time that the one around it is gone over would never end here."""
+    depth = 60
+    lines = ["graph(%n : int):", "  %true : bool = prim::Constant[value=1]()", "  %l : int[] = prim::ListConstruct(%n)"]
+    for level in range(depth):
+        indent = "  " * (2 * level + 1)
+        lines += [f"{indent} = prim::Loop(%n, %true)", f"{indent}  block0(%i{level} : int):"]
+    inside = "  " * (2 * depth + 1)
+    lines.append(f"{inside}%more : int[] = aten::append(%l, %n)")
+    for level in reversed(range(depth)):
+        lines.append(f"{'  ' * (2 * level + 3)}-> (%true)")
+    graph = parse_graph("\n".join([*lines, "  return (%l)", ""]))
+    before = str(graph)
+    assert not run_passes(graph, [DeadCodeElimination()], verify)
+    assert str(graph) == before
+
+
+def test_a_write_in_one_iteration_is_for_the_next() -> None:
+    text = """graph(%n : int):
+  %true : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %a : int[] = prim::ListConstruct(%n)
+  %b : int[] = prim::ListConstruct(%n)
+   = prim::Loop(%n, %true)
+    block0(%i : int):
+      %x : int = aten::len(%a)
+      %1 : int[] = aten::append(%b, %x)
+      %y : int = aten::len(%b)
+      %2 : int[] = aten::append(%a, %y)
+      -> (%true)
+  return (%b)
+"""
+    graph = parse_graph(text)
+    assert run_passes(graph, [DeadCodeElimination()], verify)
+    assert [node.kind for node in graph.find_nodes("prim::Loop")[0].blocks[0].nodes] == [
+        "aten::len",
+        "aten::append",
+        "aten::len",
+        "aten::append",
+    ]
+
+
+def test_a_list_that_only_grows_goes() -> None:
+    graph = parse_graph(
+        """graph(%n : int):
+  %true : bool = prim::Constant[value=1]()
+  %a : int[] = prim::ListConstruct(%n)
+   = prim::Loop(%n, %true)
+    block0(%i : int):
+      %1 : int[] = aten::append(%a, %i)
+      -> (%true)
+  return (%n)
+"""
+    )
+    assert run_passes(graph, [DeadCodeElimination()], verify)
+    assert [node.kind for node in graph.all_nodes()] == ["prim::Constant"]

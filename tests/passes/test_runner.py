@@ -1,0 +1,76 @@
+"""Lists of passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+import rekindle.ops  # noqa: F401 (the operators)
+from rekindle.errors import VerificationError
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+
+
+@dataclass(slots=True)
+class _Noted:
+    """Does nothing but tell that it ran."""
+
+    ran: list[str] = field(default_factory=list)
+    changes: bool = False
+    name: ClassVar[str] = "noted"
+
+    def run(self, graph: Graph) -> bool:
+        self.ran.append(self.name)
+        return self.changes
+
+
+@dataclass(slots=True)
+class _Break:
+    """Uses a value before it is defined."""
+
+    name: ClassVar[str] = "break"
+
+    def run(self, graph: Graph) -> bool:
+        first = next(graph.nodes)
+        first.move_before(graph.return_node)
+        return True
+
+
+_TEXT = """graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  %z : Tensor = aten::neg(%y)
+  return (%z)
+"""
+
+
+def test_all_run_in_order_and_tell_whether_anything_changed() -> None:
+    graph = parse_graph(_TEXT)
+    ran: list[str] = []
+    assert not run_passes(graph, [_Noted(ran), _Noted(ran)], verify)
+    assert ran == ["noted", "noted"]
+    assert run_passes(graph, [_Noted(ran, True), _Noted(ran)], verify)
+    assert not run_passes(graph, [])
+
+
+def test_the_pass_that_broke_the_graph_is_named() -> None:
+    graph = parse_graph(_TEXT)
+    ran: list[str] = []
+    with pytest.raises(VerificationError) as caught:
+        run_passes(graph, [_Noted(ran), _Break(), _Noted(ran)], verify)
+    assert str(caught.value).startswith("after the pass 'break': aten::neg")
+    assert ran == ["noted"]
+
+
+def test_nothing_is_verified_unless_asked_for() -> None:
+    graph = parse_graph(_TEXT)
+    run_passes(graph, [_Break()])
+
+
+def test_cleanup_of_a_graph_that_is_clean() -> None:
+    graph = parse_graph(_TEXT)
+    assert not run_passes(graph, CLEANUP_AFTER_EMISSION, verify)
+    assert str(graph) == _TEXT
