@@ -129,6 +129,8 @@ def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolve
         if len(members) == 2 and NONE in members:
             return optional(members[0] if members[1] == NONE else members[1])
         return union(members)
+    if annotation is typing.Tuple:  # noqa: UP006
+        return None
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             raise UnsupportedError(
@@ -141,7 +143,7 @@ def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolve
     if origin is typing.Annotated:
         return type_of_annotation(args[0], range, resolver)
     make = _MAKERS.get(origin)
-    if make is None:
+    if make is None or not args:
         return None
     return make([type_of_annotation(arg, range, resolver) for arg in args])
 

@@ -523,7 +523,7 @@ def _constant_functions() -> list[tuple[Any, object]]:
         (torch.compiler.is_compiling, False),
         (torch.compiler.is_dynamo_compiling, False),
         (torch.compiler.is_exporting, False),
-        (torch._C._get_tracing_state, None),
+        (torch._C._get_tracing_state, False),
     ]
     names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like")
     answers += [(getattr(torch.overrides, name), False) for name in names[:3]]

@@ -164,7 +164,7 @@ def test_constants_cannot_be_assigned(pair):
 def test_parts_are_replaced_by_compiled_ones_of_the_same_type(pair):
     _, scripted = pair
     assert message_of(TypeError, lambda: setattr(scripted, "linear", nn.Linear(3, 4))) == (
-        "attribute 'linear' of 'Net' is a compiled module, got a module Linear; compile it with rekindle.script first"
+        "attribute 'linear' of 'Net' is a compiled module, got the module Linear; compile it with rekindle.script first"
     )
     other = rekindle.script(nn.Linear(3, 4))
     scripted.linear = other
