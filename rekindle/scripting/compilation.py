@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rekindle.errors import CompileError, NotScriptableError, SourceRange
+from rekindle.errors import CompileError, NotScriptableError, SourceRange, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
@@ -18,7 +18,7 @@ from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
 from rekindle.scripting import functions
-from rekindle.scripting.annotations import type_of_annotation
+from rekindle.scripting.annotations import find_type, type_of_annotation
 from rekindle.scripting.python_values import class_value, plain
 from rekindle.scripting.resolver import PythonResolver, closure_of
 from rekindle.syntax.python_ast import function_def
@@ -182,11 +182,16 @@ def annotated_types(
 def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Type | None:
     try:
         parse_type_expression(expr, resolver)
-    except CompileError:
+    except CompileError as error:
         annotation = _annotation(function, name)
         if annotation is None or isinstance(annotation, str):
             raise
-        return type_of_annotation(annotation, expr.range, resolver)
+        if isinstance(error, UndefinedNameError):
+            return type_of_annotation(annotation, expr.range, resolver)
+        found = find_type(annotation, expr.range, resolver)
+        if found is None:
+            raise
+        return found
     return None
 
 

@@ -238,12 +238,12 @@ def test_annotations_that_are_not_types():
         "                      ^^^\n"
         "Hint: sets are not supported; use a List, or a Dict with the elements as keys"
     )
-    assert error_of(NotScriptableError, takes_bare_list) == (
-        "the annotation list is not a type that a program can use\n"
+    assert error_of(UnsupportedError, takes_bare_list) == (
+        "'list' needs the types of its elements here\n"
         '  File "FILE", line N\n'
         "    def takes_bare_list(xs: list):\n"
         "                            ^^^^\n"
-        "Hint: say of what: List[int]"
+        "Hint: write, for example, list[int]"
     )
     assert error_of(UnsupportedError, takes_any_length) == (
         "the length of Tuple[int, ...] is not known; a program's tuples have a fixed length\n"
