@@ -99,6 +99,16 @@ class ConstantReader:
             return value
         return ConstantObject(value)
 
+    def arguments(self) -> str:
+        """The text of constant arguments in parentheses."""
+        lexer = self.lexer
+        start = lexer.expect("(").end
+        depth = 0
+        while depth or lexer.cur.kind != ")":
+            depth += (lexer.cur.kind in _OPENS) - (lexer.cur.kind in _CLOSES)
+            lexer.next()
+        return lexer.source.text[start : lexer.next().start]
+
     def finish(self) -> None:
         """Check that every tensor found its place.
 

@@ -4,7 +4,8 @@ The grammar; lines and indentation do not matter, but a comment belongs to the n
 
     text      = graph ("with" kind "=" graph)*
     graph     = "graph" "(" values? ")" ":" statement* "return" "(" names? ")"
-    statement = (values? "=")? kind attributes? "(" names? ")" ("," "scope" ":" …)? comment? block*
+    statement = (values? "=")? call "(" names? ")" ("," "scope" ":" …)? comment? block*
+    call      = kind attributes? | "^" word attributes "(" … ")"
     block     = word "(" values? ")" ":" statement* "->" "(" names? ")"
     values    = %name (":" type)? ("," %name (":" type)?)*
     names     = %name ("," %name)*
@@ -31,7 +32,7 @@ from rekindle.errors import UNKNOWN_RANGE, ParseError, Source, SourceRange
 from rekindle.ir.attributes import AttributeValue, ConstantObject
 from rekindle.ir.constant_parser import ConstantReader, GivenTensors
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.printer import SUBGRAPH
+from rekindle.ir.printer import CONSTANT_ARGUMENTS, PYTHON_CALL, SUBGRAPH
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.type_parser import Resolver, TypeReader
 from rekindle.ir.types import (
@@ -63,7 +64,9 @@ def parse_graph(text: str, *, tensors: GivenTensors | None = None, types: Resolv
     lexer = Lexer(Source(text), GRAPH)
     type_reader = TypeReader(lexer, types)
     constants = ConstantReader(lexer, type_reader, tensors)
-    graph = _GraphReader(lexer, type_reader, constants).read()
+    names = (token.text[1:] for token in lexer.tokens if token.kind == VALUE)
+    first_unique = 1 + max((int(name) for name in names if _is_number(name)), default=-1)
+    graph = _GraphReader(lexer, type_reader, constants, first_unique).read()
     if lexer.cur.kind != EOF:
         lexer.fail(f"Expected the end of the text but found {lexer.cur}.")
     constants.finish()
@@ -124,6 +127,7 @@ class _GraphReader:
     __slots__ = (
         "_constants",
         "_defined",
+        "_first_unique",
         "_frames",
         "_graph",
         "_lexer",
@@ -133,7 +137,7 @@ class _GraphReader:
         "_values",
     )
 
-    def __init__(self, lexer: Lexer, types: TypeReader, constants: ConstantReader) -> None:
+    def __init__(self, lexer: Lexer, types: TypeReader, constants: ConstantReader, first_unique: int) -> None:
         self._lexer = lexer
         self._types = types
         self._constants = constants
@@ -144,7 +148,9 @@ class _GraphReader:
         self._defined: set[str] = set()
         self._numbered: dict[str, list[Node]] = {}
         """Nodes whose kind ends in a number, by kind: they may refer to a sub-graph."""
-        self._next_unique = 0
+        self._first_unique = first_unique
+        """Behind the numbers of all values that have no name: named values get theirs from here on."""
+        self._next_unique = first_unique
 
     def read(self) -> Graph:
         lexer = self._lexer
@@ -152,7 +158,6 @@ class _GraphReader:
         word = lexer.expect(IDENT)
         if word.text != "graph":
             raise ParseError(f"Expected 'graph' but found {word}.", word.range)
-        self._next_unique = 1 + max(self._numbers_ahead(), default=-1)
         self._parameters(self._frames[0])
         while not self._statement():
             pass
@@ -162,12 +167,6 @@ class _GraphReader:
             self._subgraph()
             self._skip_comments()
         return self._graph
-
-    def _numbers_ahead(self) -> Iterator[int]:
-        """The numbers of this graph's values that have no name. Named values get numbers behind them."""
-        for token in self._lexer.tokens:
-            if token.kind == VALUE and _is_number(token.text[1:]):
-                yield int(token.text[1:])
 
     def _skip_comments(self) -> None:
         while self._lexer.next_if(COMMENT) is not None:
@@ -193,7 +192,7 @@ class _GraphReader:
             return True
         elif token.kind == IDENT and lexer.lookahead().kind == "(" and _BLOCK.match(token.text):
             self._open_block(frame)
-        elif token.kind in (VALUE, IDENT, "="):
+        elif token.kind in (VALUE, IDENT, "=", "^"):
             self._check_node(frame)
             self._node(frame)
         else:
@@ -270,10 +269,13 @@ class _GraphReader:
         else:
             lexer.next_if("=")
         token = lexer.cur
-        kind = self._kind()
+        call = self._python_call() if token.kind == "^" else None
+        kind = self._kind() if call is None else PYTHON_CALL
         node = Node(self._graph, kind)
         # The outputs come first in the text, but none of them is visible in the inputs.
-        attributes = self._attributes(kind, declared) if lexer.cur.kind == "[" else {}
+        attributes = call or {}
+        if lexer.cur.kind == "[" and call is None:
+            attributes = self._attributes(kind, declared)
         for value in self._names():
             node.add_input(value)
         node.attributes.update(attributes)
@@ -296,6 +298,17 @@ class _GraphReader:
         self._note_function(node)
         if _NUMBERED.match(kind):
             self._numbered.setdefault(kind, []).append(node)
+
+    def _python_call(self) -> dict[str, AttributeValue]:
+        """``^name[attributes](constant arguments)``, as attributes. The function itself is not in the text."""
+        lexer = self._lexer
+        lexer.expect("^")
+        attributes: dict[str, AttributeValue] = {"name": lexer.expect(IDENT).text}
+        attributes.update(self._attributes(PYTHON_CALL, []))
+        constants = self._constants.arguments()
+        if constants:
+            attributes[CONSTANT_ARGUMENTS] = constants
+        return attributes
 
     def _declarations(self) -> Iterator[tuple[Token, Type | None]]:
         lexer = self._lexer
@@ -330,7 +343,7 @@ class _GraphReader:
         lexer = self._lexer
         lexer.expect("[")
         attributes: dict[str, AttributeValue] = {}
-        while True:
+        while lexer.cur.kind != "]":
             name = lexer.expect(IDENT)
             if name.text in attributes:
                 raise ParseError(f"The attribute '{name.text}' stands here twice.", name.range)
@@ -419,7 +432,7 @@ class _GraphReader:
         token = lexer.cur
         kind = self._kind()
         lexer.expect("=")
-        graph = _GraphReader(lexer, self._types, self._constants).read()
+        graph = _GraphReader(lexer, self._types, self._constants, self._first_unique).read()
         nodes = self._numbered.pop(kind)
         if len(nodes) > 1:
             raise ParseError(f"{len(nodes)} nodes refer to {kind}.", token.range)

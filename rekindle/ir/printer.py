@@ -51,6 +51,10 @@ from rekindle.ir.types import (
 
 SUBGRAPH = "Subgraph"
 """The attribute whose graph is printed behind the one that refers to it."""
+PYTHON_CALL = "prim::PythonOp"
+"""The kind of nodes that call a Python function: printed as ``^name[attributes](constant arguments)(inputs)``."""
+CONSTANT_ARGUMENTS = "scalar_args"
+"""The attribute of such a node that holds its constant arguments: a tuple, or their text."""
 
 
 def print_graph(graph: Graph, *, ranges: bool = True) -> str:
@@ -114,6 +118,15 @@ class _Printer:
                 work.append((level + 1, f"block{index}({', '.join(map(self.declare, block.inputs))}):\n"))
 
     def head(self, node: Node) -> str:
+        kind = self._python_call(node) if "name" in node.attributes and node.kind == PYTHON_CALL else self._kind(node)
+        text = f"{', '.join(map(self.declare, node.outputs))} = {kind}({_names(node.inputs)})"
+        if node.scope:
+            text += f", scope: {node.scope}"
+        place = node.range.place if self._ranges else ""
+        return f"{text} # {place}\n" if place else f"{text}\n"
+
+    def _kind(self, node: Node) -> str:
+        """The kind of ``node`` with its attributes; the number of its sub-graph in place of that."""
         kind = node.kind
         attributes: Iterable[tuple[str, AttributeValue]] = node.attributes.items()
         if isinstance(node.attributes.get(SUBGRAPH), Graph):
@@ -121,12 +134,20 @@ class _Printer:
             self._groups.append(node)
             attributes = [(name, value) for name, value in attributes if name != SUBGRAPH]
         listed = ", ".join([f"{name}={self._attribute(node, value)}" for name, value in attributes])
-        text = f"{', '.join(map(self.declare, node.outputs))} = {kind}"
-        text += f"[{listed}]({_names(node.inputs)})" if listed else f"({_names(node.inputs)})"
-        if node.scope:
-            text += f", scope: {node.scope}"
-        place = node.range.place if self._ranges else ""
-        return f"{text} # {place}\n" if place else f"{text}\n"
+        return f"{kind}[{listed}]" if listed else kind
+
+    def _python_call(self, node: Node) -> str:
+        """``^name[attributes](constant arguments)``: a call of a Python function, which has no text of its own."""
+        listed = [
+            f"{name}={self._attribute(node, value)}"
+            for name, value in node.attributes.items()
+            if name not in ("name", "function", CONSTANT_ARGUMENTS)
+        ]
+        constants = node.attributes.get(CONSTANT_ARGUMENTS, "")
+        given = constants.value if isinstance(constants, ConstantObject) else constants
+        if isinstance(given, tuple):
+            given = ", ".join(map(format_constant, given))
+        return f"^{node.attributes['name']}[{', '.join(listed)}]({given})"
 
     def declare(self, value: Value) -> str:
         type = value.type

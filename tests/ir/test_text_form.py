@@ -42,7 +42,7 @@ from tests.ir.torch_corpus import torch_texts
 
 
 def test_texts_of_torch_come_back() -> None:
-    texts = list(torch_texts())
+    texts = torch_texts()
     assert len(texts) >= 150
     different = [name for name, text in texts if print_graph(parse_graph(text)) != text]
     assert different == []
@@ -176,6 +176,18 @@ def test_a_kind_that_ends_in_a_number_is_no_reference() -> None:
     text = "graph(%a : int):\n  %1 : int = foo::bar_0(%a)\n  return (%1)\n"
     assert next(iter(parse_graph(text).nodes)).kind == "foo::bar_0"
     assert again(text) == text
+
+
+def test_calls_of_python_functions() -> None:
+    graph = Graph()
+    x = graph.add_input("x")
+    attributes = {"name": "f", "function": ConstantObject(len), "inplace": 0, "scalar_args": ConstantObject((3, "s"))}
+    graph.insert_node(graph.create("prim::PythonOp", [x], attributes=attributes))
+    graph.insert_node(graph.create("prim::PythonOp", [x], attributes={"name": "g"}))
+    text = print_graph(graph)
+    assert text.splitlines()[1:3] == ['  %1 : Tensor = ^f[inplace=0](3, "s")(%x)', "  %2 : Tensor = ^g[]()(%x)"]
+    assert again(text) == text
+    assert [node.kind for node in parse_graph(text).nodes] == ["prim::PythonOp"] * 2
 
 
 def test_blocks_nest_deeper_than_python_recurses() -> None:

@@ -7,6 +7,7 @@ them from strings everywhere.
 # ruff: noqa: B020, T201
 
 import enum
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
@@ -292,12 +293,21 @@ def tensor_conditions(x: Tensor):
     return x
 
 
+@torch.jit.ignore
+def in_python(x: Tensor, n: int) -> Tensor:
+    return x * n
+
+
+def ignored(x: Tensor):
+    return in_python(x, 2)
+
+
 FUNCTIONS: list[Callable[..., Any]] = [
     *(straight_line, constants_of_every_kind, constant_containers, branches, early_returns, loops, optional_argument),
     *(union_argument, any_argument, dictionaries, lists, tuples, named_tuples, strings, slices, enums, classes),
     *(class_argument, interface_argument, assertions, numbers, casts, calls, forks, futures, without_grad, creation),
     *(several_results, in_place, devices, generator_argument, annotated, refinement, uninitialized, many_results),
-    *(shadowed, tensor_conditions),
+    *(shadowed, tensor_conditions, ignored),
 ]
 
 
@@ -461,6 +471,16 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float, name: str) -> Tensor:
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad, None, None
+
+
 def traced() -> Iterator[tuple[str, Any]]:
     torch.manual_seed(0)
     x, y = torch.ones(2, 4), torch.ones(2, 4)
@@ -472,6 +492,7 @@ def traced() -> Iterator[tuple[str, Any]]:
     yield "attention", torch.jit.trace(nn.MultiheadAttention(4, 2), (torch.ones(2, 1, 4),) * 3)
     yield "function", torch.jit.trace(lambda a, b: (a @ b.t(), a[:, 0] * 2.5, a.to(torch.float64)), (x, y))
     yield "nested", torch.jit.trace(lambda a, b: (a[0] + b["k"], [a[1]]), ((x, y), {"k": x}), strict=False)
+    yield "autograd_function", torch.jit.trace(lambda a: Scale.apply(a, 1.5, "s") + 1, x)
     yield "scripted_inside", torch.jit.trace(lambda a: torch.jit.script(branches)(a, 4) + 1, x)
 
 
@@ -559,12 +580,13 @@ WRITTEN = {
 """Texts that torch.jit's own parser reads and prints unchanged, for what no program shows."""
 
 
-def torch_texts() -> Iterator[tuple[str, str]]:
+@functools.cache
+def torch_texts() -> tuple[tuple[str, str], ...]:
     """Names and texts."""
     with warnings.catch_warnings():
         deprecation.silence()
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # some traces hold only for their example
-        yield from _texts()
+        return tuple(_texts())
 
 
 def _texts() -> Iterator[tuple[str, str]]:
