@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
@@ -106,6 +107,18 @@ def implements_for_node(
         return make
 
     return decorate
+
+
+def int_attribute(node: Node, name: str, default: int | None = None) -> int:
+    """The attribute ``name`` of a node, an int.
+
+    Raises:
+        GraphError: it is something else, or missing without a default.
+    """
+    value = node.attributes.get(name, default)
+    if not isinstance(value, int):
+        raise GraphError(f"{node.kind} needs an int as its attribute '{name}'")
+    return value
 
 
 def declared_operators(kind: str) -> Sequence[Operator]:

@@ -8,18 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
-from rekindle.ops.declare import implements, implements_for_node
-
-
-def _int_attribute(node: Node, name: str) -> int:
-    value = node[name]
-    if not isinstance(value, int):
-        raise GraphError(f"{node.kind} needs an int as its attribute '{name}'")
-    return value
-
+from rekindle.ops.declare import implements, implements_for_node, int_attribute
 
 # --------------------------------------------------------------------------------------------------- pieces of tensors
 
@@ -31,7 +22,7 @@ def constant_chunk(node: Node) -> Operation:
     Raises:
         RuntimeError: the tensor is too short for so many chunks.
     """
-    chunks, dim = _int_attribute(node, "chunks"), _int_attribute(node, "dim")
+    chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def chunk(self: Tensor) -> Any:
         pieces = torch.chunk(self, chunks, dim)
@@ -48,7 +39,7 @@ def constant_chunk(node: Node) -> Operation:
 @implements_for_node("prim::ChunkSizes(...) -> ...")
 def chunk_sizes(node: Node) -> Operation:
     """From the shape of a tensor: the shape of its chunks, and that of the last one, which may be shorter."""
-    chunks, dim = _int_attribute(node, "chunks"), _int_attribute(node, "dim")
+    chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def sizes(shape: list[int]) -> tuple[list[int], list[int]]:
         length = -(-shape[dim] // chunks)
@@ -64,7 +55,7 @@ def chunk_sizes(node: Node) -> Operation:
 @implements_for_node("prim::FusedConcat(...) -> ...")
 def fused_concat(node: Node) -> Operation:
     """``torch.cat`` of all inputs along attribute ``dim``."""
-    dim = _int_attribute(node, "dim")
+    dim = int_attribute(node, "dim")
 
     def concat(*tensors: Tensor) -> Tensor:
         return torch.cat(tensors, dim)
@@ -109,7 +100,7 @@ def mm_tree_reduce(*factors: Tensor) -> Tensor:
 def mm_batch_side(node: Node) -> Operation:
     """Products that share a factor, which is the first input; it stands left where attribute ``side`` is 0, else
     right."""
-    side = _int_attribute(node, "side")
+    side = int_attribute(node, "side")
 
     def multiply(shared: Tensor, *others: Tensor) -> Any:
         products = tuple(shared.mm(other) if side == 0 else other.mm(shared) for other in others)

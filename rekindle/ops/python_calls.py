@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
+
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
-from rekindle.ir.types import NONE
-from rekindle.ops.arguments import ValueMismatch, converter
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import NONE, DictType, FloatType, IntType, ListType, OptionalType, TupleType, Type
 from rekindle.ops.declare import implements, implements_for_node
+from rekindle.ops.values import describe, named_tuple_class, value_matches
 
 
 @implements_for_node("prim::PythonOp(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
@@ -22,28 +27,43 @@ def call_python(node: Node) -> Operation:
     if not isinstance(holder, ConstantObject) or not callable(holder.value):
         raise GraphError("prim::PythonOp needs a callable as its attribute 'function'")
     function: Operation = holder.value
-    if not node.outputs:
+    if len(node.outputs) != 1:
         return function
     name = getattr(function, "__qualname__", repr(function))
-    if len(node.outputs) > 1:
-        return function
     type = node.output.type
-    if type == NONE:
-        # A function without a declared result may return anything; a program sees None.
-        def call_for_nothing(*args: object) -> None:
-            function(*args)
-
-        return call_for_nothing
-    convert = converter(type)
 
     def call(*args: object) -> object:
         result = function(*args)
-        try:
-            return convert(result)
-        except ValueMismatch as error:
-            raise TypeError(f"the Python function '{name}' returned a wrong value: {error}") from None
+        if type == NONE:
+            return None  # a function without a declared result may return anything
+        taken = as_result(result, type)
+        if not value_matches(taken, type):
+            expected = type.annotation
+            raise TypeError(f"the Python function '{name}' should return {expected}, but returned {describe(result)}")
+        return taken
 
     return call
+
+
+def as_result(value: Any, type: Type) -> Any:
+    """What Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number, and so
+    within containers. What has no such conversion is given back as it is."""
+    if value_matches(value, type):
+        return value
+    if isinstance(type, OptionalType):
+        return as_result(value, type.element)
+    if isinstance(type, FloatType) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(type, IntType) and isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return number_of(value)
+    if isinstance(type, ListType) and isinstance(value, (list, tuple)):
+        return [as_result(item, type.element) for item in value]
+    if isinstance(type, DictType) and isinstance(value, dict):
+        return {as_result(key, type.key): as_result(item, type.value) for key, item in value.items()}
+    if isinstance(type, TupleType) and isinstance(value, tuple) and len(value) == len(type.elements):
+        items = [as_result(item, element) for item, element in zip(value, type.elements, strict=True)]
+        return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
+    return value
 
 
 @implements("prim::IgnoredPythonOp(...) -> NoneType", effects=Effects.CONSERVATIVE, side_effects=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ir.types import TupleType
-from rekindle.ops.declare import declare, implements, implements_for_node
+from rekindle.ops.declare import declare, implements, implements_for_node, int_attribute
 from rekindle.ops.values import named_tuple_class
 
 # ------------------------------------------------------------------------------------------------------------ building
@@ -87,16 +86,9 @@ declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=Eff
 @implements_for_node("prim::TupleSlice(...) -> ...", effects=Effects.SPECIAL)
 def slice_tuple(node: Node) -> Operation:
     """The elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
-    part = slice(_int_attribute(node, "beg"), _int_attribute(node, "end"), _int_attribute(node, "step", 1))
+    part = slice(int_attribute(node, "beg"), int_attribute(node, "end"), int_attribute(node, "step", 1))
 
     def take(items: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(items[part])
 
     return take
-
-
-def _int_attribute(node: Node, name: str, default: int | None = None) -> int:
-    value = node.attributes.get(name, default)
-    if not isinstance(value, int):
-        raise GraphError(f"{node.kind} needs an int as its attribute '{name}'")
-    return value

@@ -65,6 +65,12 @@ class ScriptObject:
         return f"<object of {self.__dict__['script_type'].name}>"
 
 
+def script_class(value: object) -> ClassType | None:
+    """The class that an object says it is of: a :class:`ScriptObject`, a module of a program. None for others."""
+    found = getattr(value, "script_type", None)
+    return found if isinstance(found, ClassType) else None
+
+
 def new_object(type: ClassType) -> object:
     """An object of a class whose ``__init__`` has not run."""
     python_class: Any = type.python_class
@@ -103,9 +109,8 @@ def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
 
 def type_of_value(value: object) -> Type:
     """The type of a value; ``Any`` where its class alone does not tell (modules, objects of classes)."""
-    if isinstance(value, ScriptObject):
-        found = value.__dict__["script_type"]
-        assert isinstance(found, Type)
+    found = script_class(value)
+    if found is not None:
         return found
     if isinstance(value, tuple) and (fields := fields_of(value)) is not None:
         elements = tuple(type_of_value(item) for item in value)
@@ -134,11 +139,10 @@ def value_matches(value: object, type: Type) -> bool:
 
 
 def _is_class(value: object, type: ClassType) -> bool:
-    if isinstance(value, ScriptObject):
-        return value.__dict__["script_type"] is type
-    if type.python_class is not None:
-        return isinstance(value, type.python_class)
-    return getattr(value, "script_type", None) is type
+    found = script_class(value)
+    if found is not None or type.python_class is None:
+        return found is type
+    return isinstance(value, type.python_class)
 
 
 def _is_interface(value: object, type: InterfaceType) -> bool:

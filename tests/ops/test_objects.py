@@ -21,6 +21,7 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     ClassType,
+    DictType,
     EnumType,
     InterfaceType,
     ListType,
@@ -286,9 +287,35 @@ def test_python_functions_are_called_and_their_results_checked() -> None:
     with pytest.raises(TypeError) as raised:
         call("prim::PythonOp", 2, outputs=[STRING], attributes=attributes)
     assert str(raised.value) == (
-        "the Python function 'test_python_functions_are_called_and_their_results_checked.<locals>.double' returned a"
-        " wrong value: expected a value of type str, got Tuple[int, int]"
+        "the Python function 'test_python_functions_are_called_and_their_results_checked.<locals>.double' should return"
+        " str, but returned Tuple[int, int]"
     )
+
+
+RESULTS: list[tuple[object, Type, object]] = [
+    (3, FLOAT, 3.0),
+    (torch.float64, INT, 7),
+    ((1, 2), ListType(FLOAT), [1.0, 2.0]),
+    ({"a": (1,)}, DictType(STRING, ListType(INT)), {"a": [1]}),
+    ((1, None), TupleType((FLOAT, optional(INT))), (1.0, None)),
+    (3, optional(FLOAT), 3.0),
+    ((1, 2), TupleType((INT, FLOAT), "Pair", ("first", "second"), (), Pair), Pair(1, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("returned", "type", "expected"), RESULTS)
+def test_results_of_python_are_taken_as_their_type(returned: object, type: Type, expected: object) -> None:
+    attributes = {"function": ConstantObject(lambda: returned)}
+    answer = call("prim::PythonOp", outputs=[type], attributes=attributes)
+    assert repr(answer) == repr(expected)
+    assert answer.__class__ is expected.__class__
+
+
+def test_results_that_fit_are_passed_on_as_they_are() -> None:
+    items = [1, 2]
+    attributes = {"function": ConstantObject(lambda: items)}
+    assert call("prim::PythonOp", outputs=[ListType(INT)], attributes=attributes) is items
+    assert call("prim::PythonOp", outputs=[], attributes=attributes) is items
 
 
 def test_ignored_functions_cannot_be_called_after_loading() -> None:
