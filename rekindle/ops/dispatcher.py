@@ -7,7 +7,8 @@ what it must, and leaves out what is constant and equal to its default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -15,7 +16,7 @@ import torch
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.registry import Operation, Operator
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ops.direct import DIRECT
 
@@ -84,40 +85,62 @@ def _maker(
     call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None
 ) -> Callable[[Node], Operation]:
     def make(node: Node) -> Operation:
-        wanted = [
-            not _is_default(argument, value) for argument, value in zip(schema.arguments, node.inputs, strict=True)
-        ]
-        return positional_call(call, schema, wanted, direct)
+        wanted: list[bool] = []
+        bound: dict[str, object] = {}
+        for argument, value in zip(schema.arguments, node.inputs, strict=True):
+            constant = _constant(value)
+            is_default = argument.has_default and _is_same(constant, argument.default)
+            wanted.append(not is_default)
+            if argument.kwarg_only and constant is not _UNKNOWN and not is_default:
+                bound[argument.name] = constant
+        return positional_call(call, schema, wanted, bound, direct)
 
     return make
 
 
-def _is_default(argument: Argument, value: Value) -> bool:
-    """Whether ``value`` is a constant equal to the default of ``argument``."""
-    if not argument.has_default or value.node.kind != "prim::Constant":
-        return False
-    constant = constant_value(value.node.attributes.get("value"), value.type)
-    return type(constant) is type(argument.default) and constant == argument.default
+_UNKNOWN: Final = object()
+
+
+def _constant(value: Value) -> object:
+    """The Python value of a constant; ``_UNKNOWN`` for what is known at run time only."""
+    node = value.node
+    if node.kind != "prim::Constant":
+        return _UNKNOWN
+    return constant_value(node.attributes.get("value"), value.type)
+
+
+def _is_same(constant: object, default: object) -> bool:
+    """Whether a constant is the default itself: 1.0 and True are not 1."""
+    return type(constant) is type(default) and constant == default
 
 
 def positional_call(
     call: Operation,
     schema: FunctionSchema,
     wanted: Sequence[bool] | None = None,
+    bound: Mapping[str, object] | None = None,
     direct: tuple[Operation, int] | None = None,
 ) -> Operation:
     """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
 
-    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``direct`` is called
-    instead where all that is passed are the few first arguments that it takes.
+    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``bound`` has values
+    of arguments that go by name and are known already. ``direct`` is called instead where all that is passed are the
+    few first arguments that it takes.
     """
     arguments = schema.arguments
     passed = [True] * len(arguments) if wanted is None else list(wanted)
-    named = [(index, a.name) for index, a in enumerate(arguments) if a.kwarg_only and passed[index]]
+    bound = bound or {}
+    named = [
+        (index, argument.name)
+        for index, argument in enumerate(arguments)
+        if argument.kwarg_only and passed[index] and argument.name not in bound
+    ]
     count = max((index + 1 for index, a in enumerate(arguments) if passed[index] and not a.kwarg_only), default=0)
+    if bound:
+        call = partial(call, **bound)
     if named:
         return _call_with_names(call, count, named)
-    if direct is not None and count <= direct[1]:
+    if direct is not None and count <= direct[1] and not bound:
         call = direct[0]
     return call if count == len(arguments) else _call_with_first(call, count)
 

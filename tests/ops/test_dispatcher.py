@@ -139,7 +139,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
         wanted: list[bool] = []
         monkeypatch.setattr(
             "rekindle.ops.dispatcher.positional_call",
-            lambda call, schema, passed, direct: wanted.extend(passed),
+            lambda call, schema, passed, bound, direct: wanted.extend(passed),
         )
         found.operation_of(node)
         return wanted
@@ -153,6 +153,19 @@ def test_constants_equal_to_their_defaults_are_left_out(recorded: Any) -> None:
     # 1.0 is not the default, though Python says that it equals 1.
     assert recorded(_node("aten::add", ..., ..., 1.0)) == [True, True, True]
     assert recorded(_node("aten::sum", ..., None)) == [True, False]
+
+
+def test_constants_that_go_by_name_are_bound_beforehand() -> None:
+    node = _node("aten::add", ..., ..., 3)
+    found = node.operator
+    assert found is not None
+    # What stands in their place when the node runs is not looked at: it can only be the constant.
+    assert found.operation_of(node)(torch.ones(1), torch.ones(1), "the constant").item() == 4
+    bound = positional_call(Recorder(), operator("aten::add.Tensor").schema, [True] * 3, {"alpha": 3})
+    assert bound("x", "y", "the constant") == (("x", "y"), {"alpha": 3})
+    schema = operator("aten::zeros").schema
+    bound = positional_call(Recorder(), schema, [True, True, False, True, False], {"dtype": 7})
+    assert bound([2], "the constant", None, "cpu", None) == (([2],), {"dtype": 7, "device": "cpu"})
 
 
 def test_what_only_happens_to_equal_a_default_is_passed(recorded: Any) -> None:
