@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rekindle.errors import CompileError, InternalError, SourceRange, compiling
 from rekindle.ir.graph import Graph
 from rekindle.ir.schema import FunctionSchema
+
+_compiling = threading.RLock()
+"""One thread compiles at a time: functions share what they call."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,8 +76,13 @@ class FunctionRecord:
         Raises:
             CompileError: it cannot be compiled, or it calls itself.
         """
-        if self._state == "defined" or self.definer is None:
-            return
+        if self._state != "defined" and self.definer is not None:
+            with _compiling:
+                self._define_now(self.definer, called_from)
+
+    def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
+        if self._state == "defined":
+            return  # by another thread, meanwhile
         if self._state == "defining":
             raise CompileError(
                 f"function '{self.basename}' calls itself, directly or through others",
@@ -83,7 +92,7 @@ class FunctionRecord:
         self._state = "defining"
         try:
             with compiling(self.basename, called_from):
-                self.definer(self)
+                definer(self)
         except BaseException:
             self._state = "undefined"
             raise

@@ -119,25 +119,30 @@ class Method(_Compiled):
         return hash((id(self.owner), id(self._record)))
 
 
-class OverloadedMethod:
-    """A method that was compiled once for each of its declared overloads. Calling it runs the first that the arguments
-    fit."""
+class Overloaded:
+    """A function, or a method of ``owner``, that was compiled once for each of its declared overloads.
+
+    Calling it runs the first that the arguments fit.
+    """
 
     __slots__ = ("_records", "owner")
 
-    def __init__(self, owner: Any, records: Sequence[FunctionRecord]) -> None:
-        self.owner = owner
+    def __init__(self, records: Sequence[FunctionRecord], owner: Any = None) -> None:
         self._records = tuple(records)
+        self.owner = owner
 
     @property
-    def overloads(self) -> list[Method]:
+    def overloads(self) -> list[Function | Method]:
+        """The overloads, each as a function or a method of its own."""
+        if self.owner is None:
+            return [Function(record) for record in self._records]
         return [Method(self.owner, record) for record in self._records]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         reasons: list[str] = []
         for record in self._records:
             try:
-                bound = bind(record.schema, (self.owner, *args), kwargs)
+                bound = bind(record.schema, args if self.owner is None else (self.owner, *args), kwargs)
             except ArgumentError as error:
                 reasons.append(str(error))
             else:

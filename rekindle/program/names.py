@@ -8,6 +8,7 @@ from typing import Any
 
 _counter = itertools.count()
 _taken: set[str] = set()
+"""Names that something has had. Mangled ones are not kept: their numbers make them unique."""
 
 
 def qualified_name(obj: Any) -> str:
@@ -24,10 +25,8 @@ def qualified_name(obj: Any) -> str:
 
 def unique_name(name: str) -> str:
     """``name`` if nothing has it yet, else the same with ``___torch_mangle_N`` before its last part; takes the name."""
-    if name in _taken:
-        prefix, _, last = name.rpartition(".")
-        prefix = prefix + "." if prefix else ""
-        while name in _taken:
-            name = f"{prefix}___torch_mangle_{next(_counter)}.{last}"
-    _taken.add(name)
-    return name
+    if name not in _taken:
+        _taken.add(name)
+        return name
+    prefix, _, last = name.rpartition(".")
+    return f"{prefix}{'.' if prefix else ''}___torch_mangle_{next(_counter)}.{last}"

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+import torch
 import torch._jit_internal as _marks
+import torch.jit
 import torch.nn.functional as F
 
 from rekindle.errors import InternalError
@@ -65,6 +67,14 @@ def _record(function: types.FunctionType, declaration: Declaration) -> FunctionR
         define_python_function(record, function, declaration)
 
     return FunctionRecord(unique_name(qualified_name(function)), definer=define, docstring=function.__doc__)
+
+
+def compiled_by_torch(obj: object) -> types.FunctionType | None:
+    """The Python function behind one that ``torch.jit.script`` has decorated and keeps; None for anything else."""
+    if not isinstance(obj, torch.jit.ScriptFunction):
+        return None
+    found = getattr(obj, "_torchdynamo_inline", None)
+    return found if isinstance(found, types.FunctionType) else None
 
 
 # ------------------------------------------------------------------------------------------------------------ overloads

@@ -76,6 +76,11 @@ def infer(value: object) -> Type | NotInferable:
     type_of_object = getattr(value, "_rekindle_type", None)
     if isinstance(type_of_object, ClassType) and not type_of_object.is_module:
         return type_of_object
+    if isinstance(value, torch.nn.Module):
+        return NotInferable(
+            f"the module '{type(value).__name__}' stands in a plain Python container, "
+            "so that it is no part of the module; use nn.ModuleList or nn.ModuleDict"
+        )
     return NotInferable(f"a value of the Python class '{_class_name(value)}' cannot be part of a compiled program")
 
 

@@ -24,6 +24,8 @@ from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
 from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.declarations import declared_in_init
+from rekindle.scripting.functions import compiled_by_torch
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.markers import Attribute
 from rekindle.scripting.python_values import is_constant
@@ -68,6 +70,8 @@ class ModuleFacts:
     """Attributes that no program can use, and why; reported when one does."""
     items: tuple[str, ...] = ()
     """The names of a container's items, in order."""
+    hooks_take_keywords: bool = False
+    """Whether a hook was registered with ``with_kwargs=True``."""
     hooks: tuple[Any, ...] = ()
     pre_hooks: tuple[Any, ...] = ()
 
@@ -84,6 +88,7 @@ class ModuleFacts:
             tuple((name, id(part)) for name, part in self.submodules.items()),
             tuple(self.failed.items()),
             self.items,
+            self.hooks_take_keywords,
             tuple(map(id, self.hooks)),
             tuple(map(id, self.pre_hooks)),
         )
@@ -169,6 +174,7 @@ class _Gatherer:
             if name not in _INTERNAL and not name.startswith("__") and not self._is_known(name):
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
+        facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
         facts.hooks = tuple(module._forward_hooks.values())
         facts.pre_hooks = tuple(module._forward_pre_hooks.values())
         return facts
@@ -225,6 +231,8 @@ class _Gatherer:
         declared: Type | NotInferable | None = self._declared(name)
         if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
+        if declared is None:
+            declared = self._declared_in_init(name)
         found = declared if isinstance(declared, Type) else infer(_value_of(value))
         if isinstance(found, Type):
             self.facts.attributes[name] = (found, "attribute")
@@ -238,6 +246,8 @@ class _Gatherer:
             self.facts.builtins[name] = value._qualified_op_name
         elif isinstance(value, Function) or inspect.isfunction(value):
             self.facts.functions[name] = value
+        elif (original := compiled_by_torch(value)) is not None:
+            self.facts.functions[name] = original
         elif inspect.ismethod(value) and value.__self__ is self.module and inspect.isfunction(value.__func__):
             self.facts.methods[name] = value.__func__
         elif callable(value) and (kind := builtin_kind(value)) is not None:
@@ -257,6 +267,17 @@ class _Gatherer:
         if annotation is Final or annotation == "Final":
             return None
         return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
+
+    def _declared_in_init(self, name: str) -> Type | None:
+        """The type that ``__init__`` declares, if it is one: what else stands there is for other tools."""
+        entry = declared_in_init(self.cls).get(name)
+        if entry is None:
+            return None
+        text, init = entry
+        try:
+            return find_type(text, resolver=PythonResolver.of_function(init))
+        except CompileError:
+            return None
 
     def _convert(self, find: Callable[[], Type | None], annotation: object) -> Type | NotInferable | None:
         try:

@@ -303,6 +303,12 @@ class ModuleValue(SugaredValue):
         return result
 
     def _hook_record(self, name: str, hook: Any, range: SourceRange) -> FunctionRecord:
+        if self.facts.hooks_take_keywords:
+            raise NotScriptableError(
+                f"a hook of {self.description} takes keyword arguments (with_kwargs=True) and cannot be compiled",
+                range,
+                hint="register it without with_kwargs, or remove it before compiling",
+            )
         if not inspect.isfunction(hook):
             raise NotScriptableError(
                 f"a hook of {self.description} is not a function and cannot be compiled",

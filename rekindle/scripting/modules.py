@@ -15,7 +15,7 @@ from rekindle.program import module as program_module
 from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import parse_definitions
 from rekindle.program.definition import define_function
-from rekindle.program.function import Method, OverloadedMethod
+from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, module_type_of
@@ -195,7 +195,7 @@ def _methods(module: ScriptModule, concrete: ConcreteModuleType, name: str) -> A
     records = method_records(concrete, name)
     if not records:
         return None
-    return Method(module, records[0]) if len(records) == 1 else OverloadedMethod(module, records)
+    return Method(module, records[0]) if len(records) == 1 else Overloaded(records, module)
 
 
 def _property(module: ScriptModule, concrete: ConcreteModuleType, found: property, name: str) -> Any:

@@ -25,11 +25,11 @@ from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import BOOL, ListType, TupleType, Type, unify_all
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
-from rekindle.program.function import Function
+from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import markers
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.builtin_table import builtin_kind
-from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, records_of
+from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, compiled_by_torch, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
 
@@ -61,10 +61,15 @@ def sugared_value(
         return PythonModuleValue(obj, resolver)
     if isinstance(obj, Function):
         return FunctionValue(obj._record)
+    if isinstance(obj, Overloaded):
+        return FunctionValue(*obj._records)
     if isinstance(obj, OpOverloadPacket):
         return PacketValue(obj)
     if isinstance(obj, OpOverload):
         return BuiltinFunction(obj._schema.name)
+    original = compiled_by_torch(obj)
+    if original is not None:
+        return function_value(original, resolver)
     kind = builtin_kind(obj) if callable(obj) else None
     if kind is not None:
         return BuiltinFunction(kind)

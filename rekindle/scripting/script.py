@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import enum
 import inspect
+import threading
 import types
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import torch
 
 import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
 from rekindle.errors import NotScriptableError, compiling
-from rekindle.program.function import Function, Method
+from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
-from rekindle.scripting.functions import boolean_dispatch_of, records_of
+from rekindle.scripting.functions import boolean_dispatch_of, compiled_by_torch, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.modules import script_module
 
-M = TypeVar("M", bound=torch.nn.Module)
+_scripting = threading.RLock()
+"""One thread scripts at a time: equal modules are to find each other's type."""
 
 
 @overload
@@ -41,13 +43,21 @@ def script(obj: Any) -> Any:
         NotScriptableError: it is nothing that can be compiled.
         CompileError: it cannot be compiled, for the reason that the message gives.
     """
-    if isinstance(obj, (Function, ScriptModule, Method)):
+    if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj
     prepare = getattr(obj, "__prepare_scriptable__", None)
     if callable(prepare) and not inspect.isclass(obj):
         obj = prepare()
+    original = compiled_by_torch(obj)
+    if original is not None:
+        return _script_function(original)
     if isinstance(obj, torch.nn.Module):
-        with compiling(type(obj).__name__):
+        if isinstance(obj, torch.jit.ScriptModule):
+            raise NotScriptableError(
+                "the module was compiled by torch.jit, which does not keep what it was made from",
+                hint="compile the Python module instead",
+            )
+        with _scripting, compiling(type(obj).__name__):
             return script_module(obj)
     if inspect.isclass(obj):
         return _script_class(obj)
@@ -69,10 +79,11 @@ def _script_function(function: types.FunctionType) -> Any:
             f"the function '{function.__name__}' is one of two, chosen by an argument",
             hint="compile a function that calls it",
         )
-    records = records_of(function)
-    for record in records:
-        record.ensure_defined()
-    return Function(records[0], function)
+    with _scripting:
+        records = records_of(function)
+        for record in records:
+            record.ensure_defined()
+    return Function(records[0], function) if len(records) == 1 else Overloaded(records)
 
 
 def _script_class(cls: type) -> type:

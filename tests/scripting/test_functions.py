@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import rekindle
+from rekindle.errors import ArgumentError
 from rekindle.ir.types import INT, STRING, TENSOR, ListType, optional
 
 LIMIT = 4
@@ -285,6 +286,18 @@ def calls_either(x):
 
 def test_overloads_of_the_user():
     assert torch.equal(rekindle.script(calls_either)(torch.ones(1)), torch.full((1,), 12.0))
+
+
+def test_overloaded_functions_from_python():
+    scripted = rekindle.script(either)
+    assert scripted(3) == 6
+    assert torch.equal(scripted(torch.ones(1)), torch.full((1,), 2.0))
+    assert [str(overload.schema) for overload in scripted.overloads] == [
+        "either(int x) -> int",
+        "either(Tensor x) -> Tensor",
+    ]
+    with pytest.raises(ArgumentError, match="the arguments fit none of the overloads"):
+        scripted("a")
 
 
 class Refusal(ValueError):

@@ -10,8 +10,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import rekindle
+from rekindle.errors import NotScriptableError
 from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, optional
 from tests.support.equality import assert_same
+from tests.support.messages import message_of
 
 
 def same(module: nn.Module, *args):
@@ -91,6 +93,73 @@ class DeclaredByValue(nn.Module):
 def test_attribute_with_its_type(attribute):
     scripted = rekindle.script(DeclaredByValue(attribute))
     assert scripted(3) == [3]
+
+
+class DeclaredInInit(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: Dict[str, List[int]] = {}
+        self.last: Optional[int] = None
+        self.tool: inspect.Signature | None = None  # noqa: F821  (for other tools)
+
+    def forward(self, n: int) -> Optional[int]:
+        self.seen["n"] = [n]
+        before = self.last
+        self.last = n
+        return before
+
+
+def test_types_declared_in_init():
+    scripted = rekindle.script(DeclaredInInit())
+    assert (scripted(3), scripted(4)) == (None, 3)
+    assert scripted.seen == {"n": [4]}
+
+
+@torch.jit.script
+def compiled_by_torch(x):
+    return x + 1
+
+
+class CallsTorchs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = compiled_by_torch
+
+    def forward(self, x):
+        return self.function(x) + compiled_by_torch(x)
+
+
+def test_functions_that_torch_jit_compiled_are_compiled_from_their_source():
+    x = torch.ones(2)
+    assert torch.equal(rekindle.script(CallsTorchs())(x), torch.full((2,), 4.0))
+    assert torch.equal(rekindle.script(compiled_by_torch)(x), x + 1)
+    assert rekindle.script(compiled_by_torch).graph.find_nodes("aten::add")
+
+
+def test_modules_that_torch_jit_compiled_are_refused():
+    assert message_of(NotScriptableError, lambda: rekindle.script(torch.jit.script(nn.ReLU()))) == (
+        "the module was compiled by torch.jit, which does not keep what it was made from\n"
+        "Hint: compile the Python module instead"
+    )
+
+
+def test_modules_in_plain_containers():
+    class Hidden(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.ReLU()]
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    text = message_of(NotScriptableError, lambda: rekindle.script(Hidden()))
+    assert text.startswith(
+        "attribute 'layers' of the module 'Hidden' cannot be used: among the elements of the list: "
+        "the module 'ReLU' stands in a plain Python container, so that it is no part of the module; "
+        "use nn.ModuleList or nn.ModuleDict"
+    )
 
 
 class Constants(nn.Module):
