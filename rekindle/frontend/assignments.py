@@ -178,7 +178,7 @@ class AssignmentEmitter(CallEmitter):
 
     def _augment(self, statement: AugAssign, current: Value) -> Value:
         """The new value of the target: a tensor or a list changed in place, else a fresh value."""
-        rhs = self.emit_expression(statement.value)
+        rhs = self.emit_expression(statement.value, _wanted(current))
         return self._apply(statement, current, rhs)
 
     def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
@@ -225,6 +225,11 @@ class AssignmentEmitter(CallEmitter):
         result = self._apply(statement, current, rhs)
         arguments = [self.argument(item, range) for item in (base, index, result)]
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
+
+
+def _wanted(current: Value) -> Type | None:
+    """The type that a literal is to have where it is added to ``current``."""
+    return current.type if isinstance(current.type, ListType) else None
 
 
 def _items(target: Expr) -> list[Expr]:

@@ -356,11 +356,9 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
     type: Type | None = formal.type
     assert type is not None
     if has_free_variables(type):
-        found = type if is_empty_list_literal(actual) else actual.type
-        if not (
-            is_empty_list_literal(actual) and isinstance(type, ListType) and substitute(type, bindings) is not None
-        ):
-            why = match_variables(formal.type, found if found is not type else actual.type, bindings)
+        known = substitute(type, bindings)
+        if not (is_empty_list_literal(actual) and isinstance(known, ListType)):
+            why = match_variables(type, actual.type, bindings)
             if why is not None:
                 raise Mismatch(f"argument '{formal.name}': {why}")
         type = substitute(formal.type, bindings)
@@ -462,8 +460,22 @@ def insert_operator_node(graph: Graph, operator: Operator, plan: CallPlan, range
     """Insert the call of ``operator`` that ``plan`` describes."""
     inputs = plan.inputs(graph, range)
     node = graph.create(operator.name, inputs, types=plan.return_types, range=range)
+    if any(formal.is_out for formal in operator.schema.arguments):
+        _check_recognisable(node, operator, range)
     node.set_operator(operator)
     return graph.insert_node(node)
+
+
+def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
+    """A node names its kind, not its overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    found = REGISTRY.resolve(node)
+    if found is not None and found is not operator:
+        raise SchemaError(
+            f"'{operator.name}' with these arguments and out= cannot be told from {found.schema.qualified_name} "
+            "in a graph",
+            range,
+            hint="leave out= away and copy the result: out.copy_(…)",
+        )
 
 
 def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:

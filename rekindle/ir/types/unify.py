@@ -111,7 +111,8 @@ def match_variables(formal: Type, actual: Type, bindings: Bindings) -> str | Non
             bindings[formal.name] = actual
             return None
         common = unify(bound, actual)
-        if common is None:
+        # A variable is not widened: a list of ints that was matched already would turn into one of Optional[int].
+        if common is None or unshaped(common) != unshaped(bound):
             return f"type variable '{formal.name}' cannot be both {bound.annotation} and {actual.annotation}"
         bindings[formal.name] = common
         return None
