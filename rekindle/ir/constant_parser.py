@@ -17,7 +17,7 @@ from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_attr
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.literals import read_number, read_string
 from rekindle.ir.tensor_text import format_tensor
-from rekindle.ir.type_parser import TypeReader
+from rekindle.ir.type_parser import MAX_DEPTH, TypeReader
 from rekindle.ir.types import (
     ANY,
     BOOL,
@@ -51,7 +51,7 @@ _OPENS: Final = {"(", "[", "{"}
 class ConstantReader:
     """Reads the values of attributes from the tokens of ``lexer``."""
 
-    __slots__ = ("_by_name", "_in_order", "_taken", "_types", "lexer")
+    __slots__ = ("_by_name", "_depth", "_in_order", "_taken", "_types", "lexer")
 
     def __init__(self, lexer: Lexer, types: TypeReader, tensors: GivenTensors | None) -> None:
         self.lexer = lexer
@@ -59,6 +59,7 @@ class ConstantReader:
         self._by_name: Mapping[str, object] = tensors if isinstance(tensors, Mapping) else {}
         self._in_order: Sequence[object] | None = None if isinstance(tensors, Mapping) else tensors
         self._taken = 0
+        self._depth = 0
 
     def constant(self, name: str, type: Type) -> AttributeValue:
         """The attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
@@ -90,7 +91,7 @@ class ConstantReader:
             return self._attribute_list()
         if token.kind == IDENT and token.text not in _WORDS and token.text not in _CALLS:
             return self._types.read()
-        if token.kind == "(" and lexer.lookahead().kind in (IDENT, "(", ")") and lexer.lookahead().text not in _WORDS:
+        if token.kind == "(" and self._is_tuple_type():
             return self._types.read()
         if token.kind == "<" and lexer.lookahead().text == "Graph":
             return ConstantObject(OpaqueConstant(self._raw()))
@@ -98,6 +99,14 @@ class ConstantReader:
         if isinstance(value, (bool, int, float, complex, str, torch.Tensor)):
             return value
         return ConstantObject(value)
+
+    def _is_tuple_type(self) -> bool:
+        """Whether the parentheses here hold types, told by the first thing in them."""
+        ahead = 1
+        while self.lexer.lookahead(ahead).kind == "(":
+            ahead += 1
+        first = self.lexer.lookahead(ahead)
+        return first.kind == ")" or (first.kind == IDENT and first.text not in (*_WORDS, *_CALLS))
 
     def arguments(self) -> str:
         """The text of constant arguments in parentheses."""
@@ -122,6 +131,9 @@ class ConstantReader:
 
     def _attribute_list(self) -> AttributeValue:
         lexer = self.lexer
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            lexer.fail(f"Constants nest at most {MAX_DEPTH} deep.")
         lexer.expect("[")
         items: list[AttributeValue] = []
         while lexer.cur.kind != "]":
@@ -129,6 +141,7 @@ class ConstantReader:
             if lexer.next_if(",") is None:
                 break
         lexer.expect("]")
+        self._depth -= 1
         if any(isinstance(item, (ConstantObject, list)) for item in items):
             return ConstantObject([item.value if isinstance(item, ConstantObject) else item for item in items])
         if any(isinstance(item, float) for item in items):
@@ -151,17 +164,21 @@ class ConstantReader:
             return self._tensor(type)
         if token.kind == STRING_TOKEN:
             return self._string()
-        if token.kind == "[":
-            return self._list(type)
-        if token.kind == "{":
-            return self._dict(type)
-        if token.kind == "(":
-            return self._tuple(type)
+        if token.kind in _OPENS:
+            return self._container(token.kind, type)
         if token.kind in (NUMBER, "-") or token.text in ("inf", "nan"):
             return self._number(type)
         if token.kind == IDENT:
             return self._word(type)
         return OpaqueConstant(self._raw())
+
+    def _container(self, opening: str, type: Type) -> object:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self.lexer.fail(f"Constants nest at most {MAX_DEPTH} deep.")
+        value = self._list(type) if opening == "[" else self._tuple(type) if opening == "(" else self._dict(type)
+        self._depth -= 1
+        return value
 
     def _string(self) -> str:
         token = self.lexer.next()

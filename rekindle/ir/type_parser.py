@@ -90,6 +90,7 @@ _SPELLED: Final[dict[str, Type]] = {
     "SymFloat": FLOAT,
     "SymBool": BOOL,
     "Dimname": STRING,
+    "PyObject": ANY,
 }
 """Names that only schemas have, which say more of an argument than its type here does."""
 
@@ -111,6 +112,10 @@ def custom_class(name: str) -> ClassType:
     return found
 
 
+MAX_DEPTH: Final = 100
+"""How deep types may nest: far more than any program has, far less than Python can recurse."""
+
+
 class Annotated(NamedTuple):
     """A type as a schema writes it: see :class:`rekindle.ir.schema.Argument` for the rest."""
 
@@ -123,13 +128,14 @@ class Annotated(NamedTuple):
 class TypeReader:
     """Reads types from the tokens of ``lexer``. ``aliases`` tells whether annotations may follow them."""
 
-    __slots__ = ("_aliases", "_classes", "_resolver", "lexer")
+    __slots__ = ("_aliases", "_classes", "_depth", "_resolver", "lexer")
 
     def __init__(self, lexer: Lexer, resolver: Resolver | None = None, *, aliases: bool = False) -> None:
         self.lexer = lexer
         self._resolver = resolver
         self._aliases = aliases
         self._classes: dict[str, Type] = {}
+        self._depth = 0
 
     def read(self) -> Type:
         """A type without annotations.
@@ -142,32 +148,36 @@ class TypeReader:
     def read_annotated(self) -> Annotated:
         """A type with what its annotations say."""
         lexer = self.lexer
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            lexer.fail(f"Types nest at most {MAX_DEPTH} deep.")
         type, spelling, alias = self._base()
         if self._aliases and lexer.cur.kind == "(":
             alias = self._alias(alias)
         size: int | None = None
-        while True:
-            kind = lexer.cur.kind
-            if kind == "[":
-                if size is not None:
-                    lexer.fail("A list of lists of a fixed size is no type.")
-                lexer.next()
-                length = lexer.next_if(NUMBER_TOKEN)
-                size = None if length is None else int(length.text)
-                lexer.expect("]")
-                type = ListType(type)
-                if spelling is not None:
-                    spelling += "[]"
-                alias = self._list_alias(alias)
-            elif kind == "?":
-                lexer.next()
+        suffixes = 0
+        while lexer.cur.kind in ("[", "?"):
+            suffixes += 1
+            if self._depth + suffixes > MAX_DEPTH:
+                lexer.fail(f"Types nest at most {MAX_DEPTH} deep.")
+            if lexer.next_if("?") is not None:
                 # The text is taken at its word, so that it is printed as it was: `optional` would fold `Any?` and
                 # unions.
                 type = type if isinstance(type, OptionalType) else OptionalType(type)
                 if spelling is not None and not spelling.endswith("?"):
                     spelling += "?"
-            else:
-                return Annotated(type, alias, size, spelling)
+                continue
+            if size is not None:
+                lexer.fail("A list of lists of a fixed size is no type.")
+            lexer.next()
+            size = self._whole_number() if lexer.cur.kind == NUMBER_TOKEN else None
+            lexer.expect("]")
+            type = ListType(type)
+            if spelling is not None:
+                spelling += "[]"
+            alias = self._list_alias(alias)
+        self._depth -= 1
+        return Annotated(type, alias, size, spelling)
 
     def read_facts(self, dtype: torch.dtype | None, ranked: bool) -> TensorType:
         """What stands in parentheses behind the name of a tensor type. Without ``ranked``, no sizes mean that the
@@ -316,6 +326,8 @@ class TypeReader:
         while depth or lexer.cur.kind not in (",", ")"):
             depth += (lexer.cur.kind in ("(", "[", "{")) - (lexer.cur.kind in (")", "]", "}"))
             lexer.next()
+        if lexer.cur.start == start:
+            lexer.fail(f"Expected the default of a field but found {lexer.cur}.")
         text = lexer.source.text[start : lexer.end]
         if text in _CONSTANTS:
             return _CONSTANTS[text]
@@ -374,7 +386,13 @@ class TypeReader:
         if lexer.next_if("*") is not None:
             return None
         sign = -1 if lexer.next_if("-") is not None else 1
-        return sign * int(lexer.expect(NUMBER_TOKEN).text)
+        return sign * self._whole_number()
+
+    def _whole_number(self) -> int:
+        token = self.lexer.expect(NUMBER_TOKEN)
+        if not token.text.isdecimal():
+            _fail_at(token, f"Expected a whole number but found {token}.")
+        return int(token.text)
 
     def _symbolic_size(self) -> None:
         lexer = self.lexer

@@ -9,6 +9,7 @@ from rekindle.errors import ParseError
 from rekindle.ir.schema import AliasInfo, Argument, FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import (
+    ANY,
     BOOL,
     COMPLEX,
     DEVICE,
@@ -103,6 +104,7 @@ def test_variable_numbers(text: str, is_vararg: bool, is_varret: bool, results: 
         ("SymFloat x", FLOAT, None, "SymFloat"),
         ("SymBool x", BOOL, None, "SymBool"),
         ("Dimname x", STRING, None, "Dimname"),
+        ("PyObject x", ANY, None, "PyObject"),
         ("Tensor?[] x", ListType(OptionalType(TENSOR)), None, None),
         ("Dict(str, t) x", DictType(STRING, VarType("t")), None, None),
         ("(int, Tensor)[] x", ListType(TupleType((INT, TENSOR))), None, None),

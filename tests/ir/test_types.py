@@ -193,6 +193,7 @@ def test_named_types() -> None:
         ("int]", "']' closes nothing.\n    int]\n       ^"),
         ("int str", "Expected the end of the type but found 'str'.\n    int str\n        ^^^"),
         ("", "Expected a type but found the end of the text.\n\n    ^"),
+        ("Float(2.5)", "Expected a whole number but found '2.5'.\n    Float(2.5)\n          ^^^"),
         ("Union()", "A Union needs a member.\n    Union()\n    ^^^^^"),
         ("Future(int, int)", "Future takes 1 type, not 2.\n    Future(int, int)\n    ^^^^^^"),
         ("Float", "Expected '(' but found the end of the text.\n    Float\n         ^"),
