@@ -53,6 +53,8 @@ _HOMES: Final[dict[str, str]] = {
 def __getattr__(name: str) -> Any:
     if name == "isinstance":
         name = "isinstance_"  # Python's own name cannot be imported without hiding it
+    if name == "errors":
+        return importlib.import_module("rekindle.errors")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")

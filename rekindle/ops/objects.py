@@ -57,6 +57,13 @@ def set_attribute(node: Node) -> Operation:
     """Write the slot that attribute ``name`` names."""
     name = node.get_string("name")
     table = _module_table(node.inputs[0].type, name)
+    owner = node.inputs[0].type
+    if table is None and isinstance(owner, ClassType) and owner.is_module and name in owner.attributes:
+        # The compiler has checked the type; a module checks every element of what Python assigns.
+        def set_own(self: Any, value: Any) -> None:
+            self.__dict__[name] = value
+
+        return set_own
     if table is None:
 
         def set_plain(self: Any, value: Any) -> None:

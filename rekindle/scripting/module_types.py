@@ -294,8 +294,28 @@ class _Gatherer:
         return PythonResolver(vars(inspect.getmodule(cls) or torch))
 
 
+_prepared: dict[int, tuple[torch.nn.Module, torch.nn.Module]] = {}
+"""The modules that stand for others while something is scripted, by the identity of these, which are kept alive."""
+
+
+def prepared(module: torch.nn.Module) -> torch.nn.Module:
+    """The module to compile in place of ``module``, which may offer one by ``__prepare_scriptable__``."""
+    prepare = getattr(module, "__prepare_scriptable__", None)
+    if prepare is None:
+        return module
+    if id(module) not in _prepared:
+        _prepared[id(module)] = (module, prepare())
+    return _prepared[id(module)][1]
+
+
+def forget_prepared() -> None:
+    """Forget what modules were prepared: the next time they are prepared anew."""
+    _prepared.clear()
+
+
 def type_of_part(part: torch.nn.Module) -> ConcreteModuleType:
     """The type of a sub-module, which may be compiled already."""
+    part = prepared(part)
     if isinstance(part, ScriptModule):
         binding: Any = part._rekindle_binding
         found = getattr(binding, "concrete", None)

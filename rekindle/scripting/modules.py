@@ -18,7 +18,7 @@ from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
-from rekindle.scripting.module_types import ConcreteModuleType, Container, module_type_of
+from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
 from rekindle.scripting.module_values import ModuleBinding, method_records, property_of
 from rekindle.scripting.python_values import SIMPLE_CONSTANTS
 from rekindle.scripting.resolver import PythonResolver
@@ -32,10 +32,14 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     Raises:
         CompileError: a part of it cannot be compiled.
     """
-    concrete = module_type_of(module)
-    made: dict[int, ScriptModule] = {}
-    result = _instantiate(module, concrete, made)
-    compile_entry_points(concrete)
+    try:
+        module = prepared(module)
+        concrete = module_type_of(module)
+        made: dict[int, ScriptModule] = {}
+        result = _instantiate(module, concrete, made)
+        compile_entry_points(concrete)
+    finally:
+        forget_prepared()
     return result
 
 
@@ -100,6 +104,7 @@ def _own(value: Any) -> Any:
 def _part(
     part: torch.nn.Module | None, concrete: ConcreteModuleType | InterfaceType | None, made: dict[int, ScriptModule]
 ) -> ScriptModule | None:
+    part = None if part is None else prepared(part)
     if part is None or isinstance(part, ScriptModule):
         return part
     if isinstance(concrete, ConcreteModuleType):

@@ -45,9 +45,6 @@ def script(obj: Any) -> Any:
     """
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj
-    prepare = getattr(obj, "__prepare_scriptable__", None)
-    if callable(prepare) and not inspect.isclass(obj):
-        obj = prepare()
     original = compiled_by_torch(obj)
     if original is not None:
         return _script_function(original)

@@ -572,3 +572,66 @@ def test_names_are_qualified_and_kept_apart():
     mangled = second.script_type.name.split(".")[-2]
     assert mangled.startswith("___torch_mangle_")
     assert mangled.removeprefix("___torch_mangle_").isdigit()
+
+
+# --------------------------------------------------------------------------------------- what classes say of themselves
+
+
+class Hints(nn.Module):
+    __jit_ignored_attributes__ = ["session"]
+    __jit_unused_properties__ = ["report"]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = object()
+        self.n = 2
+
+    @property
+    def report(self):
+        return f"{self.n} of {[n for n in (yield)]}"
+
+    def forward(self, x):
+        return x * self.n
+
+
+def test_ignored_attributes_and_unused_properties():
+    module = Hints()
+    scripted = same(module, torch.ones(1))
+    assert scripted.session is module.session
+    assert "session" not in scripted.script_type.attributes
+
+
+class UsesUnused(Hints):
+    def forward(self, x):
+        return x * self.report
+
+
+def test_a_property_that_is_not_to_be_compiled_is_refused_where_it_is_used():
+    text = message_of(NotScriptableError, lambda: rekindle.script(UsesUnused()))
+    assert text.startswith(
+        "the property 'report' of the module 'UsesUnused' is marked as not to be compiled, but is used here\n"
+    )
+
+
+class Prepared(nn.Module):
+    def __prepare_scriptable__(self):
+        return nn.ReLU()
+
+    def forward(self, *things):
+        return None
+
+
+def test_a_module_may_prepare_another_to_be_compiled():
+    assert rekindle.script(Prepared()).original_name == "ReLU"
+    assert same(Around(Prepared()), torch.randn(2)).part.original_name == "ReLU"
+
+
+class Around(nn.Module):
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if torch.jit.is_scripting():
+            return self.part(x)
+        return torch.relu(x)
