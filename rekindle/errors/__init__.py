@@ -20,7 +20,7 @@ from rekindle.errors.frames import (
     current_frames as current_frames,
 )
 from rekindle.errors.source import (
+    UNKNOWN_RANGE as UNKNOWN_RANGE,
     Source as Source,
     SourceRange as SourceRange,
-    UNKNOWN_RANGE as UNKNOWN_RANGE,
 )

@@ -84,5 +84,6 @@ class InternalError(RekindleError):
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"{message}\nThis is a bug in rekindle. Please report it with the program that you compiled and this message."
+            f"{message}\nThis is a bug in rekindle. Please report it with the program that you compiled and this "
+            "message."
         )

@@ -12,7 +12,8 @@ from rekindle.errors.source import SourceRange
 
 @dataclass(slots=True)
 class CompilationFrame:
-    """One function under compilation, and the place from which the compiler came to it (the call, where there is one)."""
+    """One function under compilation, and the place from which the compiler came to it (the call, where there is
+    one)."""
 
     name: str
     called_from: SourceRange | None = None
