@@ -357,7 +357,7 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
     assert type is not None
     if has_free_variables(type):
         known = substitute(type, bindings)
-        if not (is_empty_list_literal(actual) and isinstance(known, ListType)):
+        if not (known is not None and _becomes(actual, known, conversions)):
             why = match_variables(type, actual.type, bindings)
             if why is not None:
                 raise Mismatch(f"argument '{formal.name}': {why}")
@@ -375,6 +375,13 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
             message += " (an empty list without an annotation is a List[Tensor])"
         raise Mismatch(message)
     return build
+
+
+def _becomes(actual: CallArgument, known: Type, conversions: bool) -> bool:
+    """Whether the argument is turned into a ``known`` type, so that its own type tells nothing of type variables."""
+    if is_empty_list_literal(actual):
+        return isinstance(known, ListType)
+    return conversions and _implicit_conversion(actual.type, known) is not None
 
 
 def _default_fits(value: object, type: Type) -> bool:
