@@ -19,7 +19,8 @@ from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
 from rekindle.scripting import functions
 from rekindle.scripting.annotations import find_type, type_of_annotation
-from rekindle.scripting.python_values import class_value, plain
+from rekindle.scripting.constants import plain
+from rekindle.scripting.python_values import class_value
 from rekindle.scripting.resolver import PythonResolver, closure_of
 from rekindle.syntax.python_ast import function_def
 from rekindle.syntax.views import Apply, Def, Expr, Ident, Param, Var, With, WithItem

@@ -24,11 +24,11 @@ from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
 from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.constants import is_constant
 from rekindle.scripting.declarations import declared_in_init
 from rekindle.scripting.functions import compiled_by_torch
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.markers import Attribute
-from rekindle.scripting.python_values import is_constant
 from rekindle.scripting.resolver import PythonResolver
 
 

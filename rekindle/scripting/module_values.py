@@ -26,16 +26,12 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type
 from rekindle.program.function import Function
 from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.constants import constant_value
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.python_values import (
-    ClassValue,
-    constant_value,
-    did_you_mean,
-    function_value,
-    sugared_value,
-)
+from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
+from rekindle.scripting.refusals import did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
 _NO_ATTRIBUTE: Final = object()

@@ -17,10 +17,10 @@ from rekindle.program.compilation_unit import parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
+from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
 from rekindle.scripting.module_values import ModuleBinding, method_records, property_of
-from rekindle.scripting.python_values import SIMPLE_CONSTANTS
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")

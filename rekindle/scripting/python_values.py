@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 import enum
-import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
-import torch.jit
-import torch.overrides
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.errors import NotScriptableError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.special_forms import ANNOTATE, GLOBALS, ISINSTANCE, ExceptionClass
+from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import BOOL, ListType, TupleType, Type, unify_all
+from rekindle.ir.types import BOOL, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
-from rekindle.scripting import markers
-from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
+from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, compiled_by_torch, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
-
-_jit: Any = torch.jit
-
-SIMPLE_CONSTANTS: Final = (
-    *(bool, int, float, complex, str, type(None)),
-    *(torch.device, torch.dtype, torch.layout, torch.memory_format),
-)
-"""Classes of Python values that are constants of the IR as they are."""
+from rekindle.scripting.refusals import UnusableValue, did_you_mean
+from rekindle.scripting.special_names import SPECIAL
 
 ClassHook = Callable[[type, SourceRange], SugaredValue | None]
 CLASS_VALUE_HOOKS: list[ClassHook] = []
@@ -97,59 +87,7 @@ class CompiledFunctionValue(FunctionValue):
         super().__init__(*records_of(function))
 
 
-# ------------------------------------------------------------------------------------------------------------ constants
-
-
-def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
-    """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for
-    anything else."""
-    if isinstance(obj, enum.Enum):
-        return graph.insert_constant(obj, enum_type(type(obj), range), range)
-    if isinstance(obj, SIMPLE_CONSTANTS):
-        return graph.insert_constant(plain(obj), range=range)
-    if not isinstance(obj, (tuple, list)):
-        return None
-    if not is_constant(obj):
-        return None
-    values = [constant_value(item, range, graph) for item in obj]
-    known = [value for value in values if value is not None]
-    if isinstance(obj, (torch.Size, list)):
-        element = unify_all(value.type for value in known)
-        if element is None:
-            return None
-        return _construct("prim::ListConstruct", known, ListType(element), range, graph)
-    if is_named_tuple(type(obj)):
-        return _construct("prim::TupleConstruct", known, named_tuple_type(type(obj), range), range, graph)
-    return _construct("prim::TupleConstruct", known, TupleType(tuple(value.type for value in known)), range, graph)
-
-
-def is_constant(obj: Any) -> bool:
-    if isinstance(obj, (tuple, list)):
-        return all(map(is_constant, obj))
-    return isinstance(obj, (*SIMPLE_CONSTANTS, enum.Enum))
-
-
-def plain(obj: Any) -> Any:
-    """``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a number like
-    any."""
-    if isinstance(obj, bool):
-        return obj
-    classes: tuple[type[Any], ...] = (int, float, complex, str)
-    return next((cls(obj) for cls in classes if isinstance(obj, cls)), obj)
-
-
-def _construct(kind: str, values: list[Value], type: Type, range: SourceRange, graph: Graph) -> Value:
-    return graph.insert_node(graph.create(kind, values, types=[type], range=range)).output
-
-
 # -------------------------------------------------------------------------------------------------------------- modules
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint for a name that does not exist: the one that looks most like it."""
-    public = (item for item in known if not item.startswith("_") or name.startswith("_"))
-    close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
-    return f"did you mean '{close[0]}'?" if close else None
 
 
 class PythonModuleValue(SugaredValue):
@@ -230,50 +168,6 @@ class PacketValue(BuiltinFunction):
             raise UndefinedNameError(f"{self.description} has no overload '{name}'", range, hint=f"it has {known}")
         # Which one is meant, the arguments tell as well.
         return BuiltinFunction(self.kind)
-
-
-class ConstantFunction(SugaredValue):
-    """A function of which the result is known while compiling: ``torch.jit.is_scripting``."""
-
-    def __init__(self, name: str, result: object) -> None:
-        self.name = name
-        self.result = result
-
-    @property
-    def description(self) -> str:
-        return f"the function '{self.name}'"
-
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return SimpleValue(graph.insert_constant(self.result, range=range))
-
-
-class NotYet(SugaredValue):
-    """What the language has and this compiler does not have yet."""
-
-    def __init__(self, name: str, hint: str) -> None:
-        self.name = name
-        self.hint = hint
-
-    @property
-    def description(self) -> str:
-        return f"'{self.name}'"
-
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        raise UnsupportedError(f"'{self.name}' is not supported yet", range, hint=self.hint)
 
 
 # -------------------------------------------------------------------------------------------------------------- classes
@@ -379,7 +273,7 @@ class EnumClassValue(ClassValue):
         """The members, as a list."""
         type = enum_type(self.enum, range)
         members = [graph.insert_constant(member, type, range) for member in self.enum]
-        return SimpleValue(_construct("prim::ListConstruct", members, ListType(type), range, graph))
+        return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))
 
     def call(
         self,
@@ -424,137 +318,4 @@ class NamedTupleClassValue(ClassValue):
         )
         schema = FunctionSchema(self.cls.__name__, "", arguments, (Argument("", type),))
         _, plan = match_schemas(self.cls.__name__, [schema], range, args, kwargs)
-        return SimpleValue(_construct("prim::TupleConstruct", plan.inputs(graph, range), type, range, graph))
-
-
-# ------------------------------------------------------------------------------------------------------------- refusals
-
-
-class UnusableValue(SugaredValue):
-    """A Python object that means nothing to a program. Every use of it is refused, with what it is and what to do."""
-
-    def __init__(self, obj: Any, name: str | None = None) -> None:
-        self.obj = obj
-        self.name = name
-
-    @property
-    def description(self) -> str:
-        what = f"a Python object of class '{spell_annotation(type(self.obj))}'"
-        return f"'{self.name}', {what}," if self.name else what
-
-    def as_type(self, range: SourceRange) -> Type | None:
-        return find_type(self.obj, range)
-
-    def _refuse(self, range: SourceRange) -> NotScriptableError:
-        message, hint = _refusal(self.obj, self.name)
-        return NotScriptableError(message, range, hint=hint)
-
-    def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        raise self._refuse(range)
-
-    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        raise self._refuse(range)
-
-    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
-        raise self._refuse(range)
-
-    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
-        raise self._refuse(range)
-
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        raise self._refuse(range)
-
-    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        raise self._refuse(range)
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        raise self._refuse(range)
-
-    def length(self, range: SourceRange, graph: Graph) -> Value:
-        raise self._refuse(range)
-
-    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        raise self._refuse(range)
-
-
-def _refusal(obj: Any, name: str | None) -> tuple[str, str]:
-    """Why ``obj`` cannot be used, and what to do."""
-    what = f"'{name}'" if name else "this"
-    if isinstance(obj, torch.Tensor):
-        return (
-            f"{what} is a tensor from outside of the program",
-            "pass it as an argument, or register it as a parameter or a buffer of a module",
-        )
-    if isinstance(obj, torch.nn.Module):
-        return f"{what} is a module from outside of the program", "make it an attribute of the module that calls it"
-    if isinstance(obj, dict):
-        return (
-            f"{what} is a dict from outside of the program",
-            "pass it as an argument, or make it an attribute of a module",
-        )
-    if inspect.ismethod(obj):
-        return f"{what} is a method of a Python object, which cannot be compiled", "write it as a function"
-    if isinstance(obj, functools.partial):
-        return f"{what} is a functools.partial, which cannot be compiled", "write a function that makes the call"
-    if callable(obj):
-        return (
-            f"{what} is a '{spell_annotation(type(obj))}', which has no Python source to compile",
-            "call it through a Python function marked with @ignore, or use what PyTorch offers instead",
-        )
-    return (
-        f"{what} is a Python object of class '{spell_annotation(type(obj))}', which a program cannot use",
-        "pass what it holds as arguments",
-    )
-
-
-# -------------------------------------------------------------------------------------------------------- special names
-
-
-def _constant_functions() -> list[tuple[Any, object]]:
-    """Functions with the answer that they give in compiled code."""
-    answers: list[tuple[Any, object]] = [
-        (_jit.is_scripting, True),
-        (torch._jit_internal.is_scripting, True),
-        (markers.is_scripting, True),
-        (_jit.is_tracing, False),
-        (markers.is_tracing, False),
-        (torch.compiler.is_compiling, False),
-        (torch.compiler.is_dynamo_compiling, False),
-        (torch.compiler.is_exporting, False),
-        (torch._C._get_tracing_state, False),
-    ]
-    names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like")
-    answers += [(getattr(torch.overrides, name), False) for name in names[:3]]
-    return answers
-
-
-def _special() -> dict[int, SugaredValue]:
-    table: dict[int, SugaredValue] = {
-        id(torch.jit.annotate): ANNOTATE,
-        id(markers.annotate): ANNOTATE,
-        id(torch.jit.isinstance): ISINSTANCE,
-        id(markers.isinstance_): ISINSTANCE,
-        id(_jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
-        id(_jit.fork): NotYet("fork", "call the function itself"),
-        id(_jit.wait): BuiltinFunction("aten::wait"),
-    }
-    for function, answer in _constant_functions():
-        table[id(function)] = ConstantFunction(function.__name__, answer)
-    for name, value in GLOBALS.items():
-        python = getattr(builtins, name, None)
-        if python is not None and not inspect.isclass(python):
-            table[id(python)] = value
-    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed"):
-        table[id(getattr(builtins, name))] = GLOBALS[name]
-    return table
-
-
-SPECIAL: Final[dict[int, SugaredValue]] = _special()
-"""Objects, by identity, that mean something of their own."""
+        return SimpleValue(construct("prim::TupleConstruct", plan.inputs(graph, range), type, range, graph))

@@ -1,0 +1,61 @@
+"""Python values that are constants of programs: numbers, strings, None, enum members, and tuples and lists of these."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import ListType, TupleType, Type, unify_all
+from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
+
+SIMPLE_CONSTANTS: Final = (
+    *(bool, int, float, complex, str, type(None)),
+    *(torch.device, torch.dtype, torch.layout, torch.memory_format),
+)
+"""Classes of Python values that are constants of the IR as they are."""
+
+
+def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
+    """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for
+    anything else."""
+    if isinstance(obj, enum.Enum):
+        return graph.insert_constant(obj, enum_type(type(obj), range), range)
+    if isinstance(obj, SIMPLE_CONSTANTS):
+        return graph.insert_constant(plain(obj), range=range)
+    if not isinstance(obj, (tuple, list)):
+        return None
+    if not is_constant(obj):
+        return None
+    values = [constant_value(item, range, graph) for item in obj]
+    known = [value for value in values if value is not None]
+    if isinstance(obj, (torch.Size, list)):
+        element = unify_all(value.type for value in known)
+        if element is None:
+            return None
+        return construct("prim::ListConstruct", known, ListType(element), range, graph)
+    if is_named_tuple(type(obj)):
+        return construct("prim::TupleConstruct", known, named_tuple_type(type(obj), range), range, graph)
+    return construct("prim::TupleConstruct", known, TupleType(tuple(value.type for value in known)), range, graph)
+
+
+def is_constant(obj: Any) -> bool:
+    if isinstance(obj, (tuple, list)):
+        return all(map(is_constant, obj))
+    return isinstance(obj, (*SIMPLE_CONSTANTS, enum.Enum))
+
+
+def plain(obj: Any) -> Any:
+    """``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a number like
+    any."""
+    if isinstance(obj, bool):
+        return obj
+    classes: tuple[type[Any], ...] = (int, float, complex, str)
+    return next((cls(obj) for cls in classes if isinstance(obj, cls)), obj)
+
+
+def construct(kind: str, values: list[Value], type: Type, range: SourceRange, graph: Graph) -> Value:
+    return graph.insert_node(graph.create(kind, values, types=[type], range=range)).output

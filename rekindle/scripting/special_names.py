@@ -1,0 +1,88 @@
+"""Python objects that mean something of their own in programs: questions to the compiler, and Python's builtins."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+import torch.jit
+import torch.overrides
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.special_forms import ANNOTATE, GLOBALS, ISINSTANCE
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import CallArgument
+from rekindle.scripting import markers
+from rekindle.scripting.refusals import NotYet
+
+_jit: Any = torch.jit
+
+
+class ConstantFunction(SugaredValue):
+    """A function of which the result is known while compiling: ``torch.jit.is_scripting``."""
+
+    def __init__(self, name: str, result: object) -> None:
+        self.name = name
+        self.result = result
+
+    @property
+    def description(self) -> str:
+        return f"the function '{self.name}'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return SimpleValue(graph.insert_constant(self.result, range=range))
+
+
+def _constant_functions() -> list[tuple[Any, object]]:
+    """Functions with the answer that they give in compiled code."""
+    answers: list[tuple[Any, object]] = [
+        (_jit.is_scripting, True),
+        (torch._jit_internal.is_scripting, True),
+        (markers.is_scripting, True),
+        (_jit.is_tracing, False),
+        (markers.is_tracing, False),
+        (torch.compiler.is_compiling, False),
+        (torch.compiler.is_dynamo_compiling, False),
+        (torch.compiler.is_exporting, False),
+        (torch._C._get_tracing_state, False),
+    ]
+    names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like")
+    answers += [(getattr(torch.overrides, name), False) for name in names[:3]]
+    return answers
+
+
+def _special() -> dict[int, SugaredValue]:
+    table: dict[int, SugaredValue] = {
+        id(torch.jit.annotate): ANNOTATE,
+        id(markers.annotate): ANNOTATE,
+        id(torch.jit.isinstance): ISINSTANCE,
+        id(markers.isinstance_): ISINSTANCE,
+        id(_jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
+        id(_jit.fork): NotYet("fork", "call the function itself"),
+        id(_jit.wait): BuiltinFunction("aten::wait"),
+    }
+    for function, answer in _constant_functions():
+        table[id(function)] = ConstantFunction(function.__name__, answer)
+    for name, value in GLOBALS.items():
+        python = getattr(builtins, name, None)
+        if python is not None and not inspect.isclass(python):
+            table[id(python)] = value
+    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed"):
+        table[id(getattr(builtins, name))] = GLOBALS[name]
+    return table
+
+
+SPECIAL: Final[dict[int, SugaredValue]] = _special()
+"""Objects, by identity, that mean something of their own."""
