@@ -66,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, "isinstance"})
+    return sorted({*_HOMES, "Final", "__version__", "errors", "isinstance"})

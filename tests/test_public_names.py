@@ -1,0 +1,31 @@
+"""The names of the package itself."""
+
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import rekindle
+
+
+def test_importing_costs_nothing():
+    text = "import rekindle, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", dir(rekindle))
+def test_every_name_is_there(name):
+    assert getattr(rekindle, name) is not None
+
+
+def test_where_names_live():
+    assert rekindle.Final is typing.Final
+    assert rekindle.isinstance is rekindle.isinstance_
+    assert issubclass(rekindle.errors.CompileError, rekindle.RekindleError)
+    assert "script" in dir(rekindle)
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match="module 'rekindle' has no attribute 'trace_everything'"):
+        rekindle.trace_everything
