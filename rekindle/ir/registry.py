@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rekindle.ir import graph as _graph
-from rekindle.ir.graph import Node
+from rekindle.ir import node as _node
+from rekindle.ir.node import Node
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import Bindings, Type, has_free_variables, match_variables, substitute
 
@@ -157,4 +157,4 @@ class OperatorRegistry:
 REGISTRY = OperatorRegistry()
 """The one registry of the process."""
 
-_graph._resolve_operator = REGISTRY.resolve
+_node._resolve_operator = REGISTRY.resolve

@@ -1,0 +1,493 @@
+"""Nodes, the values that they make, and the uses of these.
+
+They live in the blocks of a graph (:mod:`rekindle.ir.graph`), which owns them and numbers the values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.types import TENSOR, Type
+
+if TYPE_CHECKING:
+    from rekindle.ir.graph import Block, Graph
+    from rekindle.ir.registry import Operator
+    from rekindle.ir.schema import FunctionSchema
+
+
+class Use(NamedTuple):
+    """A place where a value is used: input ``offset`` of node ``user``."""
+
+    user: Node
+    offset: int
+
+
+class Value:
+    """Data that flows through the program; defined once, by ``node``, as its output ``offset``."""
+
+    __slots__ = ("_name", "_uses", "node", "offset", "type", "unique")
+
+    def __init__(self, node: Node, offset: int, unique: int, type: Type = TENSOR) -> None:
+        self.node = node
+        self.offset = offset
+        self.unique = unique
+        self.type = type
+        self._name = ""
+        self._uses: dict[Use, None] = {}
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    @property
+    def uses(self) -> list[Use]:
+        """All uses, in the order in which they were made. A copy: it may be walked while uses change."""
+        return list(self._uses)
+
+    @property
+    def has_uses(self) -> bool:
+        return bool(self._uses)
+
+    @property
+    def has_name(self) -> bool:
+        return bool(self._name)
+
+    @property
+    def name(self) -> str:
+        """The name that the text form prints behind ``%``: the one given, else the unique number."""
+        return self._name or str(self.unique)
+
+    @property
+    def base_name(self) -> str:
+        """The name without the number that keeps it apart from others: ``x`` for ``x.1``; empty without a name."""
+        base, dot, suffix = self._name.rpartition(".")
+        return base if dot and suffix.isdigit() else self._name
+
+    def set_name(self, name: str) -> Value:
+        """Name the value. Whoever had the name before gets a number behind it; the empty string takes the name away.
+
+        Raises:
+            GraphError: ``name`` consists of digits, which are the names of values without one.
+        """
+        if name.isdigit():
+            raise GraphError(f"'{name}' cannot name a value: digits are the names of values without one")
+        self.graph._give_name(self, name)
+        return self
+
+    def set_type(self, type: Type) -> Value:
+        self.type = type
+        return self
+
+    def copy_metadata(self, other: Value) -> Value:
+        """Take over type and name of ``other``."""
+        self.type = other.type
+        if other.has_name:
+            self.set_name(other._name)
+        return self
+
+    def replace_all_uses_with(self, new: Value) -> None:
+        """Let every user of this value use ``new`` instead."""
+        self._check_same_graph(new)
+        if new is self:
+            return
+        for use in self.uses:
+            use.user.replace_input(use.offset, new)
+
+    def replace_all_uses_after_node_with(self, node: Node, new: Value) -> None:
+        """Let every user that stands behind ``node`` (in its blocks too) use ``new`` instead."""
+        self._check_same_graph(new)
+        for use in self.uses:
+            if use.user.is_after(node):
+                use.user.replace_input(use.offset, new)
+
+    def _check_same_graph(self, other: Value) -> None:
+        if other.graph is not self.graph:
+            raise GraphError(f"%{other.name} belongs to another graph than %{self.name}")
+
+    def __repr__(self) -> str:
+        return f"%{self.name} : {self.type}"
+
+
+class Node:
+    """One operation: a ``kind`` (``aten::mm``), inputs, outputs, attributes and sub-blocks."""
+
+    __slots__ = (
+        *("_blocks", "_inputs", "_next", "_operator", "_outputs", "_position", "_prev"),
+        *("attributes", "graph", "kind", "owning_block", "range", "callstack", "scope"),
+    )
+
+    def __init__(self, graph: Graph, kind: str, range: SourceRange = UNKNOWN_RANGE) -> None:
+        self.graph = graph
+        self.kind = sys.intern(kind)
+        self.range = range
+        self.attributes: dict[str, AttributeValue] = {}
+        self.owning_block: Block | None = None
+        self.callstack: tuple[tuple[str, SourceRange], ...] = ()
+        self.scope = ""
+        """The module that a traced node belongs to: ``__module.encoder``."""
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self._blocks: list[Block] = []
+        self._next: Node | None = None
+        self._prev: Node | None = None
+        self._position = 0
+        self._operator: Operator | None = None
+
+    # ----------------------------------------------------------------------------------------- reading
+
+    @property
+    def inputs(self) -> Sequence[Value]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> Sequence[Value]:
+        return self._outputs
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        return self._blocks
+
+    @property
+    def input(self) -> Value:
+        """The only input."""
+        if len(self._inputs) != 1:
+            raise GraphError(f"{self.kind} has {len(self._inputs)} inputs, not one")
+        return self._inputs[0]
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        if len(self._outputs) != 1:
+            raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, not one")
+        return self._outputs[0]
+
+    @property
+    def next(self) -> Node:
+        """The node behind this one; the block's return node behind the last."""
+        if self._next is None:
+            raise GraphError(f"{self.kind} stands in no block")
+        return self._next
+
+    @property
+    def prev(self) -> Node:
+        """The node before this one; the block's return node before the first."""
+        if self._prev is None:
+            raise GraphError(f"{self.kind} stands in no block")
+        return self._prev
+
+    @property
+    def in_block(self) -> bool:
+        """Whether the node has been inserted."""
+        return self._next is not None
+
+    @property
+    def has_uses(self) -> bool:
+        return any(output._uses for output in self._outputs)
+
+    def __getitem__(self, name: str) -> AttributeValue:
+        """The attribute ``name``."""
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise GraphError(f"{self.kind} has no attribute '{name}'") from None
+
+    def get_string(self, name: str) -> str:
+        value = self[name]
+        if not isinstance(value, str):
+            raise GraphError(f"attribute '{name}' of {self.kind} is not a string")
+        return value
+
+    def get_graph(self, name: str) -> Graph:
+        value = self[name]
+        if not isinstance(value, type(self.graph)):
+            raise GraphError(f"attribute '{name}' of {self.kind} is not a graph")
+        return value
+
+    @property
+    def operator(self) -> Operator | None:
+        """The registered operator that this node calls, by its kind and the types of its inputs; None where there is
+        none."""
+        if self._operator is None and _resolve_operator is not None:
+            self._operator = _resolve_operator(self)
+        return self._operator
+
+    @property
+    def schema(self) -> FunctionSchema | None:
+        operator = self.operator
+        return None if operator is None else operator.schema
+
+    # ---------------------------------------------------------------------------------------- changing
+
+    def set_attribute(self, name: str, value: AttributeValue) -> Node:
+        self.attributes[name] = value
+        return self
+
+    def set_range(self, range: SourceRange) -> Node:
+        self.range = range
+        return self
+
+    def set_operator(self, operator: Operator | None) -> Node:
+        """Say which overload this node calls, where it is known; else it is found from the types of the inputs."""
+        self._operator = operator
+        return self
+
+    def add_input(self, value: Value) -> Value:
+        self._check_value(value)
+        self._operator = None
+        value._uses[Use(self, len(self._inputs))] = None
+        self._inputs.append(value)
+        return value
+
+    def insert_input(self, index: int, value: Value) -> Value:
+        self._check_value(value)
+        self._check_index(index, len(self._inputs) + 1, "input")
+        self._operator = None
+        for offset in reversed(range(index, len(self._inputs))):
+            moved = self._inputs[offset]
+            del moved._uses[Use(self, offset)]
+            moved._uses[Use(self, offset + 1)] = None
+        self._inputs.insert(index, value)
+        value._uses[Use(self, index)] = None
+        return value
+
+    def replace_input(self, index: int, value: Value) -> Value:
+        """Use ``value`` as input ``index``; returns what was there before."""
+        self._check_value(value)
+        self._check_index(index, len(self._inputs), "input")
+        old = self._inputs[index]
+        if old is not value:
+            self._operator = None
+            use = Use(self, index)
+            del old._uses[use]
+            self._inputs[index] = value
+            value._uses[use] = None
+        return old
+
+    def replace_input_with(self, old: Value, new: Value) -> None:
+        """Use ``new`` wherever ``old`` is an input."""
+        for index, value in enumerate(self._inputs):
+            if value is old:
+                self.replace_input(index, new)
+
+    def remove_input(self, index: int) -> None:
+        self._check_index(index, len(self._inputs), "input")
+        self._operator = None
+        removed = self._inputs.pop(index)
+        del removed._uses[Use(self, index)]
+        for offset in range(index, len(self._inputs)):
+            moved = self._inputs[offset]
+            del moved._uses[Use(self, offset + 1)]
+            moved._uses[Use(self, offset)] = None
+
+    def remove_all_inputs(self) -> None:
+        self._operator = None
+        for offset, value in enumerate(self._inputs):
+            del value._uses[Use(self, offset)]
+        self._inputs.clear()
+
+    def add_output(self, type: Type = TENSOR) -> Value:
+        value = self.graph._new_value(self, len(self._outputs), type)
+        self._outputs.append(value)
+        return value
+
+    def insert_output(self, index: int, type: Type = TENSOR) -> Value:
+        self._check_index(index, len(self._outputs) + 1, "output")
+        value = self.graph._new_value(self, index, type)
+        self._outputs.insert(index, value)
+        for offset in range(index + 1, len(self._outputs)):
+            self._outputs[offset].offset = offset
+        return value
+
+    def erase_output(self, index: int) -> None:
+        """Remove an output.
+
+        Raises:
+            GraphError: it is still used.
+        """
+        self._check_index(index, len(self._outputs), "output")
+        value = self._outputs[index]
+        if value._uses:
+            raise GraphError(f"output %{value.name} of {self.kind} is still used")
+        del self._outputs[index]
+        self.graph._forget(value)
+        for offset in range(index, len(self._outputs)):
+            self._outputs[offset].offset = offset
+
+    def add_block(self) -> Block:
+        block = self.graph._new_block(self)
+        self._blocks.append(block)
+        return block
+
+    def erase_block(self, index: int) -> None:
+        """Remove a block and all within it."""
+        self._check_index(index, len(self._blocks), "block")
+        block = self._blocks[index]
+        if block.contains(self.graph.insert_point):
+            self.graph.insert_point = self.next if self.in_block else self.graph.block.return_node
+        block._destroy_contents()
+        del self._blocks[index]
+
+    def replace_all_uses_with(self, other: Node) -> None:
+        """Let the users of each output use the same output of ``other``."""
+        if len(self._outputs) != len(other._outputs):
+            raise GraphError(f"{other.kind} has {len(other._outputs)} outputs, {self.kind} {len(self._outputs)}")
+        for old, new in zip(self._outputs, other._outputs, strict=True):
+            old.replace_all_uses_with(new)
+
+    def _check_index(self, index: int, end: int, what: str) -> None:
+        if not 0 <= index < end:
+            raise GraphError(f"{self.kind} has no {what} {index}")
+
+    def _check_value(self, value: Value) -> None:
+        if value.node.graph is not self.graph:
+            raise GraphError(f"%{value.name} belongs to another graph than {self.kind}")
+
+    # ------------------------------------------------------------------------------------------ moving
+
+    def insert_before(self, other: Node) -> Node:
+        """Insert this new node before ``other``."""
+        if other.owning_block is None:
+            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which stands in no block")
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        return self.insert_after(other.prev)
+
+    def insert_after(self, other: Node) -> Node:
+        """Insert this new node behind ``other``; behind a block's return node means at its start."""
+        if self.in_block:
+            raise GraphError(f"{self.kind} stands in a block already; move it instead")
+        if other.owning_block is None:
+            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
+        if other.kind == "prim::Param":
+            return self.insert_after(other.owning_block.return_node)
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        self.owning_block = other.owning_block
+        following = other.next
+        other._next, self._prev = self, other
+        following._prev, self._next = self, following
+        self._assign_position()
+        return self
+
+    def move_before(self, other: Node) -> None:
+        if other is not self:
+            self._check_move(other)
+            self._unlink()
+            self.insert_before(other)
+
+    def move_after(self, other: Node) -> None:
+        if other is not self:
+            self._check_move(other)
+            self._unlink()
+            self.insert_after(other)
+
+    def _check_move(self, other: Node) -> None:
+        if not self.in_block or self.kind == "prim::Return":
+            where = "belongs to its block" if self.owning_block is not None else "stands in no block; insert it instead"
+            raise GraphError(f"cannot move {self.kind}: it {where}")
+        if other.owning_block is None:
+            raise GraphError(f"cannot move {self.kind} to {other.kind}, which stands in no block")
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        block: Block | None = other.owning_block
+        while block is not None:
+            if block.owning_node is self:
+                raise GraphError(f"cannot move {self.kind} into a block of its own")
+            block = block.parent
+
+    def _unlink(self) -> None:
+        before, after = self.prev, self.next
+        before._next, after._prev = after, before
+        self._next = self._prev = None
+        self.owning_block = None
+
+    def destroy(self) -> None:
+        """Remove the node and all within it.
+
+        Raises:
+            GraphError: an output is still used.
+        """
+        if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
+            raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
+        for output in self._outputs:
+            if output._uses:
+                raise GraphError(
+                    f"cannot destroy {self.kind}: %{output.name} is still used by {output.uses[0].user.kind}"
+                )
+        while self._blocks:
+            self.erase_block(len(self._blocks) - 1)
+        self.remove_all_inputs()
+        while self._outputs:
+            self.erase_output(len(self._outputs) - 1)
+        if self.in_block:
+            if self.graph.insert_point is self:
+                self.graph.insert_point = self.next
+            self._unlink()
+
+    # ------------------------------------------------------------------------------------------- order
+
+    def _assign_position(self) -> None:
+        """Number the node between its neighbours; renumber the block where there is no room."""
+        assert self.owning_block is not None
+        end = self.owning_block.return_node
+        before = FIRST_POSITION if self.prev is end else self.prev._position
+        if self.next is end:
+            self._position = before + POSITION_GAP
+            return
+        after = self.next._position
+        if self.prev is end:
+            self._position = after - POSITION_GAP
+            return
+        self._position = (before + after) // 2
+        if self._position == before:
+            self.owning_block._renumber()
+
+    def is_before(self, other: Node) -> bool:
+        """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
+        if self is other:
+            return False
+        mine, theirs = self._ancestors(), other._ancestors()
+        for a, b in zip(reversed(mine), reversed(theirs), strict=False):
+            if a.owning_block is not b.owning_block:
+                raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
+            if a is not b:
+                return _position(a) < _position(b)
+        return len(mine) < len(theirs)
+
+    def is_after(self, other: Node) -> bool:
+        return self is not other and not self.is_before(other)
+
+    def _ancestors(self) -> list[Node]:
+        """The node and the nodes around it, the innermost first."""
+        found = [self]
+        block = self.owning_block
+        while block is not None and block.owning_node is not None:
+            found.append(block.owning_node)
+            block = block.owning_node.owning_block
+        return found
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(f"%{output.name} : {output.type}" for output in self._outputs)
+        inputs = ", ".join(f"%{value.name}" for value in self._inputs)
+        return f"<{outputs} = {self.kind}({inputs})>"
+
+
+FIRST_POSITION = 0
+POSITION_GAP = 1 << 40
+"""Between the positions of two neighbours when a block is numbered: room for forty nodes in one place."""
+
+
+def _position(node: Node) -> float:
+    if node.kind == "prim::Param":
+        return float("-inf")
+    if node.kind == "prim::Return":
+        return float("inf")
+    return node._position
+
+
+# The registry fills this slot when it is imported: it needs nodes.
+_resolve_operator: Callable[[Node], Operator | None] | None = None
