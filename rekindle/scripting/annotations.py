@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import enum
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -46,6 +47,9 @@ from rekindle.ir.types import (
 )
 from rekindle.program.names import qualified_name
 from rekindle.syntax.parser import parse_expression
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 _SIMPLE: Final[tuple[tuple[Any, Type], ...]] = (
     (None, NONE),
@@ -254,10 +258,21 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
     return result
 
 
+def annotations_of(obj: Any) -> dict[str, Any]:
+    """The annotations of a class or a function alone; names in them that do not exist by now are left as they are."""
+    try:
+        return inspect.get_annotations(obj)
+    except NameError:
+        # Since Python 3.14 annotations are evaluated when they are asked for.
+        if sys.version_info >= (3, 14):
+            return annotationlib.get_annotations(obj, format=annotationlib.Format.FORWARDREF)
+        raise
+
+
 def _annotations_in_mro(cls: type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        found.update(inspect.get_annotations(base))
+        found.update(annotations_of(base))
     return found
 
 
@@ -267,7 +282,7 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("torch.nn.modules.module") or base is object:
             continue
-        found.update((name, (annotation, base)) for name, annotation in inspect.get_annotations(base).items())
+        found.update((name, (annotation, base)) for name, annotation in annotations_of(base).items())
     return found
 
 

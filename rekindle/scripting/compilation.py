@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ForwardRef
 
 from rekindle.errors import CompileError, NotScriptableError, SourceRange, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
@@ -18,7 +18,7 @@ from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
 from rekindle.scripting import functions
-from rekindle.scripting.annotations import find_type, type_of_annotation
+from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
 from rekindle.scripting.constants import plain
 from rekindle.scripting.python_values import class_value
 from rekindle.scripting.resolver import PythonResolver, closure_of
@@ -185,7 +185,7 @@ def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Reso
         parse_type_expression(expr, resolver)
     except CompileError as error:
         annotation = _annotation(function, name)
-        if annotation is None or isinstance(annotation, str):
+        if annotation is None or isinstance(annotation, (str, ForwardRef)):
             raise
         if isinstance(error, UndefinedNameError):
             return type_of_annotation(annotation, expr.range, resolver)
@@ -197,10 +197,7 @@ def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Reso
 
 
 def _annotation(function: types.FunctionType, name: str) -> Any:
-    try:
-        return function.__annotations__.get(name)
-    except NameError:  # evaluated when asked for, since Python 3.14
-        return None
+    return annotations_of(function).get(name)
 
 
 def declared_types(

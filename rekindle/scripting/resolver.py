@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import builtins
 import types
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
-from rekindle.scripting.annotations import find_type
+from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.scripting.python_values import sugared_value
 
 _MISSING: Final = object()
@@ -77,12 +76,13 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
     """The classes that stand in the function's annotations, by name. A class that is local to another function and
     used in an annotation only is not in the closure."""
-    try:
-        annotations = function.__annotations__
-    except NameError:  # evaluated when asked for, since Python 3.14
-        return {}
-    return {item.__name__: item for item in annotations.values() if isinstance(item, type) and _is_local(item)}
+    found = (cls for annotation in annotations_of(function).values() for cls in _classes_in(annotation))
+    return {cls.__name__: cls for cls in found if "<locals>" in cls.__qualname__}
 
 
-def _is_local(cls: type) -> bool:
-    return "<locals>" in cls.__qualname__ and not hasattr(builtins, cls.__name__)
+def _classes_in(annotation: object) -> Iterator[type]:
+    """The classes that an annotation is made of."""
+    if isinstance(annotation, type):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _classes_in(part)

@@ -92,6 +92,14 @@ def test_local_classes_in_annotations():
 
     assert rekindle.script(f)(Local(2)) == 3
 
+    def g(pairs: List[Local]) -> List[Local]:
+        found: List[Local] = []
+        for pair in pairs:
+            found.append(pair)
+        return found
+
+    assert rekindle.script(g)([Local(1)]) == [Local(1)]
+
 
 def commented(x, n, names):
     # type: (Tensor, Optional[int], List[str]) -> Tuple[Tensor, int]
