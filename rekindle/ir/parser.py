@@ -46,30 +46,32 @@ from rekindle.ir.types import (
 from rekindle.syntax.lexer import COMMENT, EOF, GRAPH, IDENT, VALUE, Lexer, Token
 
 
-def parse_graph(text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None) -> Graph:
+def parse_graph(
+    text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None, structured: bool = True
+) -> Graph:
     """The graph that ``text`` spells. Printing it gives the text back.
 
     Args:
         tensors: the constants whose text does not tell them exactly: what :func:`tensor_constants` gave for the graph
-        that was
-            printed, or the constants by the names of their values. Without it, a tensor of one element is what its
-            text shows, and any other remains a text: the graph can be printed but not run.
+            that was printed, or the constants by the names of their values. Without it, a tensor of one element is what
+            its text shows, and any other remains a text: the graph can be printed but not run.
         types: gives the class, enum or NamedTuple of a qualified name. A name that it does not know becomes a class of
-        which
-            nothing but the name is known.
+            which nothing but the name is known.
+        structured: whether ``prim::If`` and ``prim::Loop`` must have the inputs, blocks and results that they have in a
+            finished graph. On its way there the emitter makes others.
 
     Raises:
         ParseError: the text spells none, or the tensors are not those of the text.
     """
     lexer = Lexer(Source(text), GRAPH)
     type_reader = TypeReader(lexer, types)
-    constants = ConstantReader(lexer, type_reader, tensors)
     names = (token.text[1:] for token in lexer.tokens if token.kind == VALUE)
     first_unique = 1 + max((int(name) for name in names if _is_number(name)), default=-1)
-    graph = _GraphReader(lexer, type_reader, constants, first_unique).read()
+    given = _Input(lexer, type_reader, ConstantReader(lexer, type_reader, tensors), first_unique, structured)
+    graph = _GraphReader(given).read()
     if lexer.cur.kind != EOF:
         lexer.fail(f"Expected the end of the text but found {lexer.cur}.")
-    constants.finish()
+    given.constants.finish()
     return graph
 
 
@@ -106,6 +108,18 @@ def _collect_tensors(value: object, found: list[object]) -> None:
 
 
 @dataclass(slots=True)
+class _Input:
+    """What the readers of a graph and of its sub-graphs share."""
+
+    lexer: Lexer
+    types: TypeReader
+    constants: ConstantReader
+    first_unique: int
+    """Behind the numbers of all values that have no name: named values get theirs from here on."""
+    structured: bool
+
+
+@dataclass(slots=True)
 class _Frame:
     """A block that is being read: the names that it defines, and its last node so far."""
 
@@ -125,22 +139,26 @@ class _GraphReader:
     """Reads one graph, and the sub-graphs behind it."""
 
     __slots__ = (
-        "_constants",
-        "_defined",
-        "_first_unique",
-        "_frames",
-        "_graph",
-        "_lexer",
-        "_next_unique",
-        "_numbered",
-        "_types",
-        "_values",
+        *(
+            "_constants",
+            "_defined",
+            "_frames",
+            "_given",
+            "_graph",
+            "_lexer",
+            "_next_unique",
+            "_numbered",
+            "_structured",
+        ),
+        *("_types", "_values"),
     )
 
-    def __init__(self, lexer: Lexer, types: TypeReader, constants: ConstantReader, first_unique: int) -> None:
-        self._lexer = lexer
-        self._types = types
-        self._constants = constants
+    def __init__(self, given: _Input) -> None:
+        self._given = given
+        self._lexer = given.lexer
+        self._types = given.types
+        self._constants = given.constants
+        self._structured = given.structured
         self._graph = Graph()
         self._frames = [_Frame(self._graph.block)]
         self._values: dict[str, Value] = {}
@@ -148,9 +166,7 @@ class _GraphReader:
         self._defined: set[str] = set()
         self._numbered: dict[str, list[Node]] = {}
         """Nodes whose kind ends in a number, by kind: they may refer to a sub-graph."""
-        self._first_unique = first_unique
-        """Behind the numbers of all values that have no name: named values get theirs from here on."""
-        self._next_unique = first_unique
+        self._next_unique = given.first_unique
 
     def read(self) -> Graph:
         lexer = self._lexer
@@ -222,7 +238,7 @@ class _GraphReader:
         node = self._frames[-2].node
         assert node is not None
         extra = 1 if node.kind == "prim::Loop" else 0
-        if node.kind in ("prim::If", "prim::Loop") and len(frame.block.outputs) != len(node.outputs) + extra:
+        if self._structured and node.kind in _BLOCKS and len(frame.block.outputs) != len(node.outputs) + extra:
             wanted = f"{_count(len(node.outputs), 'output')}{' and the condition' if extra else ''}"
             raise ParseError(
                 f"The {node.kind} has {wanted}, but its block returns {_count(len(frame.block.outputs), 'value')}.",
@@ -235,20 +251,20 @@ class _GraphReader:
     def _check_node(self, frame: _Frame) -> None:
         """Check that the last node of ``frame``, which ends here, has all its blocks."""
         node = frame.node
-        wanted = 0 if node is None else _BLOCKS.get(node.kind, 0)
-        if node is not None and wanted and len(node.blocks) != wanted:
-            assert frame.token is not None
+        if node is None or not self._structured or node.kind not in _BLOCKS:
+            return
+        assert frame.token is not None
+        wanted = _BLOCKS[node.kind]
+        if len(node.blocks) != wanted:
             message = f"A {node.kind} has {_count(wanted, 'block')}, not {len(node.blocks)}."
             raise ParseError(message, frame.token.range)
-        if node is not None and node.kind == "prim::Loop":
-            parameters = len(node.blocks[0].inputs)
-            if parameters != len(node.outputs) + 1:
-                assert frame.token is not None
-                raise ParseError(
-                    f"The prim::Loop has {_count(len(node.outputs), 'output')}, so its block takes "
-                    f"{_count(len(node.outputs) + 1, 'input')}, not {parameters}.",
-                    frame.token.range,
-                )
+        parameters = len(node.blocks[0].inputs)
+        if node.kind == "prim::Loop" and parameters != len(node.outputs) + 1:
+            raise ParseError(
+                f"The prim::Loop has {_count(len(node.outputs), 'output')}, so its block takes "
+                f"{_count(len(node.outputs) + 1, 'input')}, not {parameters}.",
+                frame.token.range,
+            )
 
     def _parameters(self, frame: _Frame) -> None:
         lexer = self._lexer
@@ -279,13 +295,13 @@ class _GraphReader:
         for value in self._names():
             node.add_input(value)
         node.attributes.update(attributes)
-        if kind == "prim::Loop" and len(node.inputs) != len(declared) + 2:
+        if self._structured and kind == "prim::Loop" and len(node.inputs) != len(declared) + 2:
             raise ParseError(
                 f"A prim::Loop with {_count(len(declared), 'output')} takes {_count(len(declared) + 2, 'input')}, "
                 f"not {len(node.inputs)}.",
                 token.range,
             )
-        if kind == "prim::If" and len(node.inputs) != 1:
+        if self._structured and kind == "prim::If" and len(node.inputs) != 1:
             raise ParseError(f"A prim::If takes 1 input, not {len(node.inputs)}.", token.range)
         node.scope = self._scope()
         comment = lexer.next_if(COMMENT)
@@ -432,7 +448,7 @@ class _GraphReader:
         token = lexer.cur
         kind = self._kind()
         lexer.expect("=")
-        graph = _GraphReader(lexer, self._types, self._constants, self._first_unique).read()
+        graph = _GraphReader(self._given).read()
         nodes = self._numbered.pop(kind)
         if len(nodes) > 1:
             raise ParseError(f"{len(nodes)} nodes refer to {kind}.", token.range)

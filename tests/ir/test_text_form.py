@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+import re
+import textwrap
+from pathlib import Path
 
 import torch
 
@@ -275,3 +278,23 @@ def test_types_in_graphs() -> None:
     assert format_type(FutureType(ListType(point))) == "Future[NamedTuple(x : int, y : float = 2.)[]]"
     assert format_type(OptionalType(TupleType((FutureType(INT),)))) == "(Future[int])?"
     assert format_type(DictType(STRING, point)) == "Dict(str, __torch__.Point)"
+
+
+# --------------------------------------------------------------------------------------------------------- golden texts
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+GRAPH = re.compile(
+    r"^( *)graph\(.*?^\1  return \(.*?\)\n(?:\1with .*?^\1  return \(.*?\)\n)*", re.MULTILINE | re.DOTALL
+)
+
+
+def golden_graphs() -> list[str]:
+    texts = [path.read_text(encoding="utf-8") + "\n" for path in sorted(GOLDEN.rglob("*.txt"))]
+    return [textwrap.dedent(found.group()) for text in texts for found in GRAPH.finditer(text)]
+
+
+def test_graphs_in_golden_texts_come_back() -> None:
+    """What a reader sees in the golden files is what the parser reads. Some show what the emitter makes on its way."""
+    texts = golden_graphs()
+    assert texts
+    assert [text for text in texts if print_graph(parse_graph(text, structured=False)) != text] == []
