@@ -43,7 +43,7 @@ def test_no_file_refers_to_torchscript(path: Path) -> None:
         ("import torch as t\nt.jit.trace(f, ())", "torch.jit.trace"),
         ("from torch import _C as c\nc.parse_ir('graph(): return ()')", "torch._C.parse_ir"),
         ("import torch; peer = torch\npeer.jit.load('x.pt')", "torch.jit.load"),
-        ("import torch\ndef f(m):\n  return isinstance(m, torch.jit.ScriptModule)", "torch.jit.ScriptModule"),
+        ("import torch\ndef f(m):\n  return isinstance(m, torch.jit.CompilationUnit)", "torch.jit.CompilationUnit"),
         ("import torch\ngetattr(torch, 'jit').script(f)", "torch.jit.script"),
         ("import torch\nstate = torch._C._get_tracing_state()", "torch._C._get_tracing_state"),
         ("import importlib\nimportlib.import_module('torch.jit').script(f)", "torch.jit.script"),

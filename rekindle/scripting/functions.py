@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias, cast
 
 import torch
 import torch._jit_internal as _marks
-import torch.jit
 import torch.nn.functional as F
 
 from rekindle.errors import InternalError

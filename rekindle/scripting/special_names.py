@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
-import torch.jit
 import torch.overrides
 
 from rekindle.errors import SourceRange
@@ -19,8 +18,6 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.scripting import markers
 from rekindle.scripting.refusals import NotYet
-
-_jit: Any = torch.jit
 
 
 class ConstantFunction(SugaredValue):
@@ -48,10 +45,9 @@ class ConstantFunction(SugaredValue):
 def _constant_functions() -> list[tuple[Any, object]]:
     """Functions with the answer that they give in compiled code."""
     answers: list[tuple[Any, object]] = [
-        (_jit.is_scripting, True),
         (torch._jit_internal.is_scripting, True),
         (markers.is_scripting, True),
-        (_jit.is_tracing, False),
+        (torch.jit.is_tracing, False),  # type: ignore[attr-defined]
         (markers.is_tracing, False),
         (torch.compiler.is_compiling, False),
         (torch.compiler.is_dynamo_compiling, False),
@@ -69,9 +65,9 @@ def _special() -> dict[int, SugaredValue]:
         id(markers.annotate): ANNOTATE,
         id(torch.jit.isinstance): ISINSTANCE,
         id(markers.isinstance_): ISINSTANCE,
-        id(_jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),
-        id(_jit.fork): NotYet("fork", "call the function itself"),
-        id(_jit.wait): BuiltinFunction("aten::wait"),
+        id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
+        id(torch.jit.fork): NotYet("fork", "call the function itself"),
+        id(torch.jit.wait): BuiltinFunction("aten::wait"),
     }
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)

@@ -19,9 +19,16 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
     meanings = _meanings(tree)
     code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
     called = {id(node.func) for node in code if isinstance(node, ast.Call)}
+    # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
+    parts = {
+        id(node.value)
+        for node in code
+        if isinstance(node, ast.Attribute) and _dotted(node, meanings) & KNOWN_BY_IDENTITY
+    }
     found = {
         (node.lineno, name)
         for node in code
+        if id(node) not in parts
         for name in _names_of(node, meanings)
         if is_forbidden(name) and (id(node) in called or name not in KNOWN_BY_IDENTITY)
     }

@@ -48,8 +48,16 @@ READABLE_CLASSES = frozenset(
     """.split()
 )
 
-# Programs call these, so the package has to know them when it sees them. It may name them and not call them.
-KNOWN_BY_IDENTITY = frozenset({"torch._C._get_tracing_state", "torch._C._is_tracing"})
+# Programs use these, so the package has to know them when it sees them: functions that mean something of their own in
+# a program, and classes that stand in annotations, hold attributes, or are refused. It may name them, not call them.
+KNOWN_BY_IDENTITY = frozenset(
+    """
+    torch._C._get_tracing_state torch._C._is_tracing
+    torch.jit.annotate torch.jit.isinstance torch.jit.is_tracing torch.jit._unwrap_optional
+    torch.jit.fork torch.jit.wait
+    torch.jit.Attribute torch.jit.Future torch.jit.ScriptFunction torch.jit.ScriptModule
+    """.split()
+)
 
 
 def is_forbidden(dotted: str) -> bool:
