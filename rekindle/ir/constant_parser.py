@@ -16,7 +16,7 @@ from rekindle.errors import ParseError
 from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_attribute
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.literals import read_number, read_string
-from rekindle.ir.tensor_text import format_tensor
+from rekindle.ir.tensor_text import format_tensor, is_tensor_text
 from rekindle.ir.type_parser import MAX_DEPTH, TypeReader
 from rekindle.ir.types import (
     ANY,
@@ -41,7 +41,6 @@ GivenTensors = Sequence[object] | Mapping[str, object]
 defines.
 """
 
-_TENSOR_TAIL: Final = re.compile(r"\[ (?:Quantized|Sparse)?[A-Z]+[A-Za-z0-9_]+Type\{[\d,]*\}.*\]\Z")
 _SCALAR_TENSOR: Final = re.compile(r"\{([^{}]*)\}\Z")
 _PAIR: Final = re.compile(r"\(([^,]*),([^,]*)\)\Z")
 _CLOSES: Final = {")", "]", "}"}
@@ -292,11 +291,7 @@ class ConstantReader:
     def _is_tensor_text(self) -> bool:
         """Whether a tensor is written out at the current token."""
         kind = self.lexer.cur.kind
-        if kind == "<":
-            return self.lexer.lookahead().text == "Tensor"
-        if kind == "{":
-            return bool(_SCALAR_TENSOR.match(self._peek_raw()))
-        return kind in (NUMBER, "-", "(", "[", IDENT) and bool(_TENSOR_TAIL.search(self._peek_raw()))
+        return kind in (NUMBER, "-", "(", "[", "{", "<", IDENT) and is_tensor_text(self._peek_raw())
 
     def _tensor(self, type: Type) -> object:
         token = self.lexer.cur

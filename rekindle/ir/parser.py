@@ -26,10 +26,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-import torch
-
 from rekindle.errors import UNKNOWN_RANGE, ParseError, Source, SourceRange
-from rekindle.ir.attributes import AttributeValue, ConstantObject
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.constant_parser import ConstantReader, GivenTensors
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.printer import CONSTANT_ARGUMENTS, PYTHON_CALL, SUBGRAPH
@@ -52,9 +50,10 @@ def parse_graph(
     """The graph that ``text`` spells. Printing it gives the text back.
 
     Args:
-        tensors: the constants whose text does not tell them exactly: what :func:`tensor_constants` gave for the graph
-            that was printed, or the constants by the names of their values. Without it, a tensor of one element is what
-            its text shows, and any other remains a text: the graph can be printed but not run.
+        tensors: the constants whose text does not tell them exactly: what
+            :func:`~rekindle.ir.printer.tensor_constants` gave for the graph that was printed, or the constants by the
+            names of their values. Without it, a tensor of one element is what its text shows, and any other remains a
+            text: the graph can be printed but not run.
         types: gives the class, enum or NamedTuple of a qualified name. A name that it does not know becomes a class of
             which nothing but the name is known.
         structured: whether ``prim::If`` and ``prim::Loop`` must have the inputs, blocks and results that they have in a
@@ -73,35 +72,6 @@ def parse_graph(
         lexer.fail(f"Expected the end of the text but found {lexer.cur}.")
     given.constants.finish()
     return graph
-
-
-def tensor_constants(graph: Graph) -> list[object]:
-    """The tensors of ``graph``'s constants, in the order in which they are printed: what travels beside the text. A
-    list of tensors, of which the text shows nothing, is one item.
-    """
-    found: list[object] = []
-    for node in graph.all_nodes():
-        for attribute in node.attributes.values():
-            _collect_tensors(attribute.value if isinstance(attribute, ConstantObject) else attribute, found)
-    for node in graph.all_nodes():
-        subgraph = node.attributes.get(SUBGRAPH)
-        if isinstance(subgraph, Graph):
-            found.extend(tensor_constants(subgraph))
-    return found
-
-
-def _collect_tensors(value: object, found: list[object]) -> None:
-    if isinstance(value, torch.Tensor) or (
-        isinstance(value, list) and value and all(isinstance(item, torch.Tensor) for item in value)
-    ):
-        found.append(value)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _collect_tensors(item, found)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _collect_tensors(key, found)
-            _collect_tensors(item, found)
 
 
 # -------------------------------------------------------------------------------------------------------- the structure

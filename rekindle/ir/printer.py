@@ -22,7 +22,7 @@ A graph in the attribute ``Subgraph`` of a node is printed behind the whole, and
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -32,7 +32,7 @@ from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.literals import format_complex, format_float, format_string
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.tensor_text import format_tensor
+from rekindle.ir.tensor_text import TENSOR_LIST, format_tensor, is_tensor_text
 from rekindle.ir.types import (
     ANY,
     AnyType,
@@ -219,10 +219,21 @@ def format_constant(value: object, type: Type = ANY) -> str:
     if isinstance(value, torch.Tensor):
         return format_tensor(value)
     if isinstance(value, (list, tuple, dict)):
-        if isinstance(type, (OptionalType, UnionType, AnyType)):
-            type = infer_type(value) or ANY
-        return _format_container(value, type)
+        return _format_container(value, _container_type(value, type))
     return _format_other(value, type)
+
+
+def _container_type(value: object, type: Type) -> Type:
+    """The type of a list, a tuple or a dict: what is known of it, or what it holds."""
+    if isinstance(type, OptionalType) and not isinstance(type.element, (UnionType, AnyType)):
+        return type.element
+    return (infer_type(value) or ANY) if isinstance(type, (OptionalType, UnionType, AnyType)) else type
+
+
+def _element_types(value: tuple[object, ...], type: Type) -> Sequence[Type]:
+    if isinstance(type, TupleType) and len(type.elements) == len(value):
+        return type.elements
+    return [ANY] * len(value)
 
 
 def _format_other(value: object, type: Type) -> str:
@@ -253,12 +264,12 @@ def _format_container(value: list[object] | tuple[object, ...] | dict[object, ob
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if isinstance(value, dict):
         key, item = (type.key, type.value) if isinstance(type, DictType) else (ANY, ANY)
-        pairs = [f"{format_constant(k, key)}: {format_constant(v, item)}" for k, v in value.items()]
-        text = f"{{{', '.join(pairs)}}}"
+        entries = [f"{format_constant(k, key)}: {format_constant(v, item)}" for k, v in value.items()]
+        text = f"{{{', '.join(entries)}}}"
         return text if _tells_type(value, item) else f"annotate({type.annotation},{text})"
     element = type.element if isinstance(type, ListType) else ANY
     if isinstance(element, TensorType):
-        return "[<Tensors>]"
+        return TENSOR_LIST
     text = f"[{', '.join([format_constant(item, element) for item in value])}]"
     return text if _tells_type(value, element) else f"annotate({type.annotation}, {text})"
 
@@ -266,6 +277,53 @@ def _format_container(value: list[object] | tuple[object, ...] | dict[object, ob
 def _tells_type(value: list[object] | dict[object, object], element: Type) -> bool:
     """Whether the type of a list or dict can be told from what it holds."""
     return bool(value) and not isinstance(element, (UnionType, OptionalType, NumberType, AnyType))
+
+
+# ----------------------------------------------------------------------------------------------- what the text does not
+# tell
+
+
+def tensor_constants(graph: Graph) -> list[object]:
+    """The tensors of ``graph``'s constants, in the order of the text: what travels beside it. A list of tensors, of
+    which the text shows nothing, is one item."""
+    found: list[object] = []
+    inner: list[Graph] = []
+    for node in graph.all_nodes():
+        for name, attribute in node.attributes.items():
+            if isinstance(attribute, ConstantObject):
+                _collect_tensors(attribute.value, node.output.type if len(node.outputs) == 1 else ANY, found)
+            elif isinstance(attribute, Graph):
+                if name == SUBGRAPH and node.kind != PYTHON_CALL:
+                    inner.append(attribute)
+            else:
+                items = attribute if isinstance(attribute, list) else [attribute]
+                found.extend(item for item in items if isinstance(item, torch.Tensor))
+    for subgraph in inner:
+        found.extend(tensor_constants(subgraph))
+    return found
+
+
+def _collect_tensors(value: object, type: Type, found: list[object]) -> None:
+    """Add the tensors of a constant as :func:`format_constant` meets them."""
+    if isinstance(value, torch.Tensor) or (isinstance(value, OpaqueConstant) and is_tensor_text(value.text)):
+        found.append(value)
+    elif isinstance(value, (list, tuple, dict)):
+        for item, of in _items(value, _container_type(value, type), found):
+            _collect_tensors(item, of, found)
+
+
+def _items(value: object, type: Type, found: list[object]) -> Iterable[tuple[object, Type]]:
+    if isinstance(value, tuple):
+        return zip(value, _element_types(value, type), strict=True)
+    if isinstance(value, dict):
+        key, item = (type.key, type.value) if isinstance(type, DictType) else (ANY, ANY)
+        return [pair for k, v in value.items() for pair in ((k, key), (v, item))]
+    assert isinstance(value, list)
+    element = type.element if isinstance(type, ListType) else ANY
+    if isinstance(element, TensorType):
+        found.append(value)
+        return ()
+    return [(item, element) for item in value]
 
 
 _graph._print_graph = print_graph

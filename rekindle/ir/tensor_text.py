@@ -7,6 +7,7 @@ ends, more are ``<Tensor>``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from rekindle.ir.types import DTYPE_NAMES
 MAX_ELEMENTS = 10
 """A tensor with more elements is not written out."""
 MANY_ELEMENTS = "<Tensor>"
+TENSOR_LIST = "[<Tensors>]"
 _WIDTH = 80
 
 
@@ -31,6 +33,15 @@ def format_tensor(tensor: torch.Tensor) -> str:
     if tensor.numel() == 1:
         return f"{{{_format_item(tensor.detach())}}}"
     return _format_elements(tensor.detach())
+
+
+def is_tensor_text(text: str) -> bool:
+    """Whether ``text`` is how a tensor, or a list of tensors, is spelled."""
+    return text in (MANY_ELEMENTS, TENSOR_LIST) or bool(_ONE.match(text)) or bool(_WRITTEN_OUT.search(text))
+
+
+_ONE = re.compile(r"\{[^{}:]+\}\Z")
+_WRITTEN_OUT = re.compile(r"\[ (?:Quantized)?[A-Z]+[A-Za-z0-9_]+Type\{[\d,]*\}.*\]\Z")
 
 
 def _format_item(tensor: torch.Tensor) -> str:

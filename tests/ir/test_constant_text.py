@@ -12,8 +12,8 @@ from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.constants import OpaqueConstant
 from rekindle.ir.graph import Graph
 from rekindle.ir.literals import format_complex, format_float, format_string, read_string
-from rekindle.ir.parser import parse_graph, tensor_constants
-from rekindle.ir.printer import format_constant, print_graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.printer import format_constant, print_graph, tensor_constants
 from rekindle.ir.tensor_text import format_tensor
 from rekindle.ir.types import (
     ANY,
@@ -22,6 +22,7 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     STRING,
+    TENSOR,
     DictType,
     ListType,
     Type,
@@ -115,6 +116,31 @@ def test_tensors_travel_beside_the_text() -> None:
     assert nodes["t0"]["value"] is tensors[0]
     assert nodes["t3"]["value"] == ConstantObject(tensors[3])
     assert print_graph(parsed) == text
+
+
+def test_every_place_of_a_tensor_in_the_text_has_one_beside_it() -> None:
+    graph = Graph()
+    tensor = torch.randn(30)
+    graph.insert_constant([], ListType(TENSOR))
+    graph.insert_constant(([tensor, tensor], {"a": tensor}, []))
+    graph.insert_constant([None, tensor], optional(ListType(optional(TENSOR))))
+    graph.insert_constant([tensor], ANY)
+    graph.insert_node(graph.create("t::f", attributes={"many": [tensor, torch.tensor(3)], "none": []}))
+    fork = graph.insert_node(graph.create("prim::fork"))
+    child = Graph()
+    child.insert_constant(tensor)
+    fork.set_attribute("Subgraph", child)
+    text = print_graph(graph)
+    beside = tensor_constants(graph)
+    assert text.count("<Tensor") == len(beside) - 1 == 8, "the tensor of one element is written out"
+    parsed = parse_graph(text, tensors=beside)
+    assert print_graph(parsed) == text
+    assert [id(item) for item in tensor_constants(parsed)] == [id(item) for item in beside]
+
+    unknown = parse_graph(text)
+    places = tensor_constants(unknown)
+    assert len(places) == len(beside)
+    assert print_graph(parse_graph(text, tensors=places)) == text
 
 
 def test_a_tensor_of_one_element_is_what_its_text_shows() -> None:
