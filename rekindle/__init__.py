@@ -22,11 +22,13 @@ if TYPE_CHECKING:
         Attribute as Attribute,
         annotate as annotate,
         export as export,
+        fork as fork,
         ignore as ignore,
         is_scripting as is_scripting,
         is_tracing as is_tracing,
         isinstance_ as isinstance_,
         unused as unused,
+        wait as wait,
     )
     from rekindle.scripting.script import script as script
 
@@ -40,12 +42,14 @@ _HOMES: Final[dict[str, str]] = {
     "ScriptModule": "rekindle.program.module",
     "annotate": "rekindle.scripting.markers",
     "export": "rekindle.scripting.markers",
+    "fork": "rekindle.scripting.markers",
     "ignore": "rekindle.scripting.markers",
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
     "script": "rekindle.scripting.script",
     "unused": "rekindle.scripting.markers",
+    "wait": "rekindle.scripting.markers",
 }
 """Where each public name lives."""
 

@@ -293,7 +293,6 @@ def test_refinement_survives_the_exit_transform(golden: GoldenTexts, capsys: pyt
         assert ours == capsys.readouterr().out
 
 
-@pytest.mark.xfail(reason="fork is not compiled yet", raises=rekindle.RekindleError)
 def test_fork_and_wait() -> None:
     compiled = rekindle.script(programs.forked)
     torch.testing.assert_close(compiled(*TENSORS), (programs.arithmetic(*TENSORS), TENSORS[0] - TENSORS[1]))

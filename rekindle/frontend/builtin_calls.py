@@ -41,7 +41,7 @@ def insert_builtin_call(
     function = functions[index - len(operators)]
     inputs = plan.inputs(graph, range)
     if function.graph.find_nodes("prim::Loop"):
-        # The graph that is being emitted is not in SSA form yet, and its loops have another form than those of a finished one.
+        # The graph that is being emitted is not in SSA form yet: its loops look otherwise than those of a finished one.
         attributes = {"name": function.basename}
         constant = graph.create("prim::Constant", types=[FunctionType(function)], attributes=attributes, range=range)
         callee = graph.insert_node(constant).output

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.forks import insert_fork
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
@@ -25,7 +26,7 @@ class CallEmitter(LoopEmitter):
         if emit is None:
             raise UnsupportedError(f"'{form.name}' is not supported", call.range)
         keywords = [item.name.name for item in call.attributes]
-        if keywords and form.name not in ("dict", "enumerate", "zip"):
+        if keywords and form.name not in ("dict", "enumerate", "fork", "zip"):
             raise UnsupportedError(f"{form.name} takes no keyword argument '{keywords[0]}' here", call.range)
         return emit(self, call, hint)
 
@@ -181,6 +182,14 @@ class CallEmitter(LoopEmitter):
         value = self.emit_expression(inputs[1])
         return SimpleValue(self.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
 
+    def _fork(self, call: Apply, hint: Type | None) -> SugaredValue:
+        if not call.inputs:
+            raise TypeMismatchError("fork takes a function and its arguments", call.range)
+        callee = self.emit_sugared(call.inputs[0])
+        args = self.emit_arguments(call.inputs[1:])
+        kwargs = self.emit_keywords(call.attributes)
+        return SimpleValue(insert_fork(call.range, self.graph, callee, args, kwargs))
+
     _FORMS: Final[dict[str, Callable[[CallEmitter, Apply, Type | None], SugaredValue]]] = {
         "range": _range,
         "zip": _zip,
@@ -193,6 +202,7 @@ class CallEmitter(LoopEmitter):
         "hasattr": _question,
         "isinstance": _question,
         "annotate": _annotate,
+        "fork": _fork,
         "uninitialized": _uninitialized,
         "unchecked_cast": _unchecked_cast,
     }

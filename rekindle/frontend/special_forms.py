@@ -275,3 +275,4 @@ ANNOTATE: Final = GLOBALS["annotate"]
 UNINITIALIZED: Final = GLOBALS["uninitialized"]
 UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]
 ISINSTANCE: Final = GLOBALS["isinstance"]
+FORK: Final = SpecialForm("fork")

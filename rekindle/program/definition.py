@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
+import rekindle.frontend.builtins
+import rekindle.runtime.futures  # noqa: F401  (both fill tables: builtins written in TorchScript, prim::fork)
 from rekindle.errors import TypeMismatchError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from rekindle.errors import NotScriptableError, SourceRange, UnsupportedError
+from rekindle.errors import NotScriptableError, SourceRange
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
@@ -23,28 +23,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     public = (item for item in known if not item.startswith("_") or name.startswith("_"))
     close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else None
-
-
-class NotYet(SugaredValue):
-    """What the language has and this compiler does not have yet."""
-
-    def __init__(self, name: str, hint: str) -> None:
-        self.name = name
-        self.hint = hint
-
-    @property
-    def description(self) -> str:
-        return f"'{self.name}'"
-
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        raise UnsupportedError(f"'{self.name}' is not supported yet", range, hint=self.hint)
 
 
 class UnusableValue(SugaredValue):

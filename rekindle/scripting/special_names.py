@@ -11,13 +11,12 @@ import torch
 import torch.overrides
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.special_forms import ANNOTATE, GLOBALS, ISINSTANCE
+from rekindle.frontend.special_forms import ANNOTATE, FORK, GLOBALS, ISINSTANCE
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.scripting import markers
-from rekindle.scripting.refusals import NotYet
 
 
 class ConstantFunction(SugaredValue):
@@ -66,7 +65,9 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit.isinstance): ISINSTANCE,
         id(markers.isinstance_): ISINSTANCE,
         id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
-        id(torch.jit.fork): NotYet("fork", "call the function itself"),
+        id(torch.jit.fork): FORK,
+        id(markers.fork): FORK,
+        id(markers.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
     }
     for function, answer in _constant_functions():
