@@ -24,6 +24,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
+    ANY,
     BOOL,
     COMPLEX,
     DEVICE,
@@ -435,7 +436,8 @@ def match_schemas(
                 return index, plan_call(schema, args, kwargs, self_value, conversions=conversions)
             except Mismatch as why:
                 failures.append((schema, str(why)))
-    raise SchemaError(_describe_failure(name, failures, args, kwargs, self_value), range)
+    given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
+    raise SchemaError(_describe_failure(name, failures, args, kwargs, self_value), range, hint=_hint(given))
 
 
 def _describe_failure(
@@ -458,6 +460,19 @@ def _describe_failure(
     for schema, why in failures:
         lines += [f"  {schema}", f"      {why}"]
     return "\n".join(lines)
+
+
+def _hint(given: Sequence[CallArgument]) -> str | None:
+    """What is most likely wrong with a call that fits nothing."""
+    for item in given:
+        if item.type.is_optional and item.type not in (NONE, ANY):
+            text = item.range.text if item.range.is_known else ""
+            name = text if text.isidentifier() else "the value"
+            return f"{name} may be None; check it first: if {text if text.isidentifier() else 'x'} is not None"
+    if len(given) > 1 and given[0].type == ListType(TENSOR) and not isinstance(given[1].type, (TensorType, ListType)):
+        wanted = ListType(given[1].type).annotation
+        return f"an empty list without an annotation is a List[Tensor]; declare it where it is made: {wanted}"
+    return None
 
 
 # ------------------------------------------------------------------------------------------- inserting

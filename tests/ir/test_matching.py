@@ -40,6 +40,9 @@ class Call:
         return "\n".join([self.schemas[index].overload or "-", *nodes])
 
 
+MAY_BE_NONE = "Hint: the value may be None; check it first: if x is not None"
+
+
 def refusal(*schemas: str, given: tuple[Any, ...] = (), self_value: str | None = None, **keywords: Any) -> str:
     call = Call(*schemas)
     with pytest.raises(SchemaError) as caught:
@@ -167,7 +170,7 @@ def test_what_is_not_converted(given: str, wanted: str) -> None:
     expected, got = parse_type(wanted).annotation, parse_type(given).annotation
     assert refusal(f"({wanted} x) -> int", given=(given,)) == (
         f"'test::op' cannot be called with ({got}): argument 'x': expected {expected}, got {got}.\n"
-        f"It is declared as\n  test::op({wanted} x) -> int"
+        f"It is declared as\n  test::op({wanted} x) -> int" + (f"\n{MAY_BE_NONE}" if given == "int?" else "")
     )
 
 
@@ -228,7 +231,7 @@ def test_a_type_variable_is_not_widened() -> None:
     assert refusal("(t[] x, t y) -> t[]", given=("int[]", "int?")) == (
         "'test::op' cannot be called with (List[int], Optional[int]): "
         "argument 'y': type variable 't' cannot be both int and Optional[int].\n"
-        "It is declared as\n  test::op(t[] x, t y) -> t[]"
+        f"It is declared as\n  test::op(t[] x, t y) -> t[]\n{MAY_BE_NONE}"
     )
     assert Call("(t[] x, t y) -> t[]")("int?[]", "int").endswith("%2 : int?[] = test::op(%0, %1)")
 
