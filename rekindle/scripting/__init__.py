@@ -5,4 +5,5 @@ Importing it fills the slots that the floors below leave open for what knows Pyt
 
 import rekindle.scripting.context_managers
 import rekindle.scripting.frames
-import rekindle.scripting.modules  # noqa: F401
+import rekindle.scripting.modules
+import rekindle.scripting.type_info  # noqa: F401

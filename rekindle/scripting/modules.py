@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rekindle.errors import CompileError, NotScriptableError
+from rekindle.errors import CompileError, NotScriptableError, compiling
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import InterfaceType
 from rekindle.program import module as program_module
@@ -121,10 +121,13 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
         return
     concrete.is_compiled = True
     try:
-        for part in concrete.facts.submodules.values():
+        for name, part in concrete.facts.submodules.items():
             if isinstance(part, ConcreteModuleType):
-                compile_entry_points(part)
+                reason = f"it is the part '{name}' of '{concrete.python_class.__name__}'"
+                with compiling(part.python_class.__name__, reason=reason):
+                    compile_entry_points(part)
         _define_container_methods(concrete)
+        _find_properties(concrete)
         for name in entry_points(concrete):
             for record in method_records(concrete, name):
                 record.ensure_defined()
@@ -141,6 +144,15 @@ def entry_points(concrete: ConcreteModuleType) -> list[str]:
         if name != "forward" and modifier_of(inspect.getattr_static(cls, name, None)) is Modifier.EXPORT:
             names.append(name)
     return names
+
+
+def _find_properties(concrete: ConcreteModuleType) -> None:
+    """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
+    when they are used."""
+    cls = concrete.python_class
+    for name in dir(cls):
+        if isinstance(inspect.getattr_static(cls, name, None), property):
+            property_of(concrete, name)
 
 
 def _define_container_methods(concrete: ConcreteModuleType) -> None:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import rekindle
 from rekindle.errors import ArgumentError
 from rekindle.ir.types import INT, STRING, TENSOR, ListType, optional
+from tests.support.equality import assert_same
 
 LIMIT = 4
 SCALES = (1.0, 2.0)
@@ -306,6 +307,20 @@ def test_overloaded_functions_from_python():
     ]
     with pytest.raises(ArgumentError, match="the arguments fit none of the overloads"):
         scripted("a")
+
+
+def limits(x):
+    masked = torch.where(x > 0, x, torch.finfo(x.dtype).min)
+    known = torch.finfo(torch.float16).max
+    return masked, known, torch.iinfo(torch.int32).max, torch.finfo(x.dtype).eps, torch.finfo().bits
+
+
+def test_limits_of_dtypes():
+    scripted = rekindle.script(limits)
+    for dtype in (torch.float32, torch.float64):
+        x = torch.randn(3, dtype=dtype)
+        assert_same(scripted(x), limits(x))
+    assert len(scripted.graph.find_nodes("prim::PythonOp")) == 2, "what is known while compiling is a constant"
 
 
 class Refusal(ValueError):

@@ -297,6 +297,34 @@ def test_methods_static_methods_properties_and_super():
     assert torch.equal(scripted.twice(x, times=1), x * 2)
 
 
+class Unread(nn.Module):
+    """A property that compiled code does not use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rate = 1.0
+
+    @property
+    def rate(self) -> float:
+        return self._rate * 2
+
+    @rate.setter
+    def rate(self, value: float) -> None:
+        self._rate = value
+
+    def forward(self, x):
+        return x * self._rate
+
+
+def test_properties_from_python():
+    scripted = rekindle.script(Unread())
+    assert scripted.rate == 2.0
+    scripted.rate = 3
+    assert scripted._rate == 3.0
+    assert scripted(torch.ones(1)).item() == 3.0
+    assert "rate" not in vars(scripted)
+
+
 class ClassName(nn.Module):
     kind = "plain"
     depth = 3
