@@ -157,11 +157,13 @@ class _Printer:
         return f"%{value.name} : {text}"
 
     def _attribute(self, node: Node, value: AttributeValue) -> str:
+        if isinstance(value, ConstantObject) and node.kind == "prim::Constant" and len(node.outputs) == 1:
+            return format_constant(value.value, node.output.type)
+        inner = value.value if isinstance(value, ConstantObject) else value
+        if isinstance(inner, list):
+            return f"[{', '.join([self._attribute(node, item) for item in inner])}]"
         if isinstance(value, ConstantObject):
-            type = node.output.type if len(node.outputs) == 1 else ANY
-            return format_constant(value.value, type)
-        if isinstance(value, list):
-            return f"[{', '.join([self._attribute(node, item) for item in value])}]"
+            return format_constant(value.value)
         if isinstance(value, Type):
             return format_type(value)
         if isinstance(value, Graph):
@@ -290,14 +292,15 @@ def tensor_constants(graph: Graph) -> list[object]:
     inner: list[Graph] = []
     for node in graph.all_nodes():
         for name, attribute in node.attributes.items():
-            if isinstance(attribute, ConstantObject):
-                _collect_tensors(attribute.value, node.output.type if len(node.outputs) == 1 else ANY, found)
-            elif isinstance(attribute, Graph):
+            value = attribute.value if isinstance(attribute, ConstantObject) else attribute
+            if node.kind == "prim::Constant" and len(node.outputs) == 1:
+                _collect_tensors(value, node.output.type, found)
+            elif isinstance(value, Graph):
                 if name == SUBGRAPH and node.kind != PYTHON_CALL:
-                    inner.append(attribute)
+                    inner.append(value)
             else:
-                items = attribute if isinstance(attribute, list) else [attribute]
-                found.extend(item for item in items if isinstance(item, torch.Tensor))
+                for item in value if isinstance(value, list) else [value]:
+                    _collect_tensors(item, ANY, found)
     for subgraph in inner:
         found.extend(tensor_constants(subgraph))
     return found
