@@ -38,6 +38,8 @@ class CompileError(RekindleError):
         for frame in reversed(self.frames):
             if frame.called_from is not None and frame.called_from.is_known:
                 parts.append(f"'{frame.name}' is compiled because it is used here:\n{frame.called_from.highlight()}")
+            elif frame.reason:
+                parts.append(f"'{frame.name}' is compiled because {frame.reason}")
         if self.hint:
             parts.append(f"Hint: {self.hint}")
         return "\n".join(parts)

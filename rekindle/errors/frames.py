@@ -12,11 +12,12 @@ from rekindle.errors.source import SourceRange
 
 @dataclass(slots=True)
 class CompilationFrame:
-    """One function under compilation, and the place from which the compiler came to it (the call, where there is
-    one)."""
+    """A function or module under compilation, and how the compiler came to it: from the place of a call, or for a
+    reason in words."""
 
     name: str
     called_from: SourceRange | None = None
+    reason: str = ""
 
 
 class _Frames(threading.local):
@@ -33,9 +34,9 @@ def current_frames() -> tuple[CompilationFrame, ...]:
 
 
 @contextmanager
-def compiling(name: str, called_from: SourceRange | None = None) -> Iterator[None]:
+def compiling(name: str, called_from: SourceRange | None = None, reason: str = "") -> Iterator[None]:
     """While the body runs, ``name`` is under compilation."""
-    _frames.stack.append(CompilationFrame(name, called_from))
+    _frames.stack.append(CompilationFrame(name, called_from, reason))
     try:
         yield
     finally:
