@@ -470,6 +470,11 @@ class Node:
             block = block.owning_node.owning_block
         return found
 
+    def __str__(self) -> str:
+        """The node and its blocks in the text form, line ends included."""
+        assert _print_node is not None, "rekindle.ir.printer was not imported"
+        return _print_node(self)
+
     def __repr__(self) -> str:
         outputs = ", ".join(f"%{output.name} : {output.type}" for output in self._outputs)
         inputs = ", ".join(f"%{value.name}" for value in self._inputs)
@@ -489,5 +494,6 @@ def _position(node: Node) -> float:
     return node._position
 
 
-# The registry fills this slot when it is imported: it needs nodes.
+# Slots that the registry and the printer fill when they are imported: they need nodes.
 _resolve_operator: Callable[[Node], Operator | None] | None = None
+_print_node: Callable[[Node], str] | None = None

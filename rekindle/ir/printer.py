@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from rekindle.ir import graph as _graph
+from rekindle.ir import graph as _graph, node as _node
 from rekindle.ir.attributes import AttributeValue, ConstantObject, infer_type, type_name
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.graph import Graph, Node, Value
@@ -330,3 +330,4 @@ def _items(value: object, type: Type, found: list[object]) -> Iterable[tuple[obj
 
 
 _graph._print_graph = print_graph
+_node._print_node = print_node

@@ -140,6 +140,7 @@ def test_single_nodes() -> None:
         "  block1():\n"
         "    -> (%x.1)\n"
     )
+    assert str(branch) == print_node(branch)
     assert print_head(branch) == "%y : Tensor = prim::If(%9)"
     assert print_head(branch.blocks[0].return_node) == "return (%11)"
     assert print_head(branch.graph.param_node).startswith("inputs (%x.1 : Float(2, *, ")
