@@ -62,6 +62,11 @@ class ScriptModule(torch.nn.Module):
     _rekindle_binding: SelfBinding
     _rekindle_python_class: type | None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(
+            "a ScriptModule cannot be made by itself; write an nn.Module and compile it: rekindle.script(module)"
+        )
+
     @classmethod
     def _of_type(
         cls, type: ClassType, *, binding: SelfBinding | None = None, python_class: type | None = None
