@@ -16,7 +16,7 @@ from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
-from rekindle.ir.types import TENSOR, ListType, Type, unshaped
+from rekindle.ir.types import TENSOR, ListType, Type, unify, unshaped
 
 
 @dataclass(slots=True)
@@ -45,6 +45,13 @@ class Frame:
         """The type of the variable ``name``, if it is one that holds a value of the graph."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
+
+    @property
+    def is_loop_body(self) -> bool:
+        """Whether the frame is that of a loop's body: what it assigns is there when the body runs again."""
+        owner = self.block.owning_node
+        same = self.parent is not None and self.parent.block is self.block
+        return owner is not None and owner.kind == "prim::Loop" and not same
 
     def variable(self, name: str) -> str:
         """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
@@ -176,7 +183,8 @@ class Environment:
         annotated: Type | None,
         outer: Frame,
     ) -> Value:
-        """An assignment within a branch or a loop to a variable from outside: the type must stay."""
+        """An assignment within a branch or a loop to a variable from outside: the type must stay, or the two must have
+        one in common."""
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:
@@ -191,7 +199,7 @@ class Environment:
             )
         expected = unshaped(expected)
         simple = convert_value(self.graph, simple, expected, range)
-        if not simple.type.is_subtype_of(expected):
+        if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
             raise TypeMismatchError(
                 f"variable '{spelled}' is {expected.annotation}, "
                 f"but is assigned a value of type {simple.type.annotation} here",
@@ -199,6 +207,27 @@ class Environment:
                 hint=_reassignment_hint(spelled, expected, simple.type),
             )
         return simple
+
+    def _may_widen(self, name: str, type: Type) -> bool:
+        """Whether a variable that had a narrower type so far may get a value of ``type`` in a branch: behind the branch
+        it has the type that both have in common.
+
+        Around a loop nothing may change, because the loop has been entered with what was known there: within
+        ``while x is not None`` x may become None again where it is Optional outside.
+        """
+        frame = self.frame
+        near: Type | None = None
+        while frame.parent is not None:
+            inner, frame = frame, frame.parent
+            known = frame.types.get(name)
+            if inner.is_loop_body:
+                limit = frame.find_type(name)
+                if limit is not None and not type.is_subtype_of(limit):
+                    return False
+                if near is None:
+                    return False
+            near = near or known
+        return near is not None and unify(near, type) is not None
 
     def store(self, name: str, range: SourceRange, value: Value, type: Type) -> None:
         name = self.frame.variable(name)
