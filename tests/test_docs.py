@@ -1,0 +1,72 @@
+"""The documentation says what is so: its graphs are graphs, its programs run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rekindle.ops  # noqa: F401 (the operators)
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.type_parser import parse_type
+from rekindle.ir.verifier import verify
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in FENCED.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+GRAPHS = [
+    pytest.param(text, id=f"{page.stem}-{index}") for page in PAGES for index, text in enumerate(blocks(page, "ir"))
+]
+PROGRAMS = [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, "python")]
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(GRAPHS) >= 5
+    assert {parameter.id for parameter in PROGRAMS} >= {"README", "ir", "adding_an_operator", "adding_a_pass"}
+
+
+@pytest.mark.parametrize("text", GRAPHS)
+def test_graphs_are_valid_and_come_back(text: str) -> None:
+    graph = parse_graph(text)
+    verify(graph)
+    assert str(graph) == text
+
+
+def test_types_come_back() -> None:
+    """Those in the first column of the table of types."""
+    section = (ROOT / "docs" / "ir.md").read_text(encoding="utf-8").partition("### Types")[2].partition("###")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    spellings = [spelling for row in rows for spelling in re.findall(r"`([^`]+)`", row)]
+    assert len(spellings) >= 20
+    assert [str(parse_type(spelling)) for spelling in spellings] == spellings
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_programs_run(page: Path, tmp_path: Path) -> None:
+    """All of a page in one process of its own, one after the other: they may declare operators."""
+    program = tmp_path / f"{page.stem}.py"
+    program.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(program)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)#\s]+)\)", prose):
+        assert target.startswith(("http://", "https://")) or (page.parent / target).exists(), target
