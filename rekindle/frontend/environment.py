@@ -96,6 +96,11 @@ class Environment:
         frame.hidden.update((name, f"${self._hidden_count}.{name}") for name in names)
         return frame
 
+    def hidden_variable(self, name: str) -> str:
+        """A variable that no name of the program means."""
+        self._hidden_count += 1
+        return f"${self._hidden_count}.{name}"
+
     def pop(self) -> Frame:
         """Leave the innermost frame; returns it."""
         frame = self.frame

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.type_expressions import dotted_name
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import unpack_tuple
@@ -25,15 +27,22 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
+from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
+    Apply,
+    AugAssign,
     Comprehension,
+    Delete,
     DictComp,
     Expr,
     For,
     GeneratorExpr,
     ListComp,
     ListLiteral,
+    Select,
     Starred,
+    Stmt,
+    Subscript,
     TupleLiteral,
     Var,
     While,
@@ -59,13 +68,39 @@ class LoopEmitter(SubscriptEmitter):
         self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
-        self.emit_for_each(
-            statement.range, statement.target, statement.iterable, lambda: self.emit_statements(statement.body)
-        )
+        iterator = self._iterator(statement.iterable)
+        if isinstance(iterator, SimpleValue) and isinstance(iterator.value.type, ListType):
+            if changes_list(statement.body, statement.iterable):
+                self._loop_over_changing_list(statement, iterator)
+                return
+        self._loop_over(statement.range, statement.target, iterator, lambda: self.emit_statements(statement.body))
 
-    def emit_for_each(self, range: SourceRange, target: Expr, iterable: Expr, body: Callable[[], None]) -> None:
-        """Run ``body`` for each element of ``iterable``, assigned to ``target``."""
-        self._loop_over(range, target, self._iterator(iterable), body)
+    def _loop_over_changing_list(self, statement: For, items: SimpleValue) -> None:
+        """A loop whose body makes the list longer or shorter: its length is asked before every turn, as in Python.
+
+        .. code-block:: text
+
+            for y in x:                $at = 0
+                x.append(y)            while $at < len(x):
+                                           y = x[$at]
+                                           $at += 1
+                                           x.append(y)
+        """
+        range = statement.range
+        counter = self.environment.hidden_variable("at")
+        self.environment.store(counter, range, self.literal(0, range), INT)
+        node = self.insert_node("prim::Loop", range, [self.literal(FOREVER, range)], [])
+        body, condition = node.add_block(), node.add_block()
+        with self.inside(condition):
+            length = self.insert("aten::len", range, items.value)
+            at = self.environment.load(counter, INT, counter)
+            condition.add_output(self.insert("aten::lt", range, at, length))
+        body.add_input(type=INT)
+        with self.in_loop(LoopKind.LOOP), self.inside(body):
+            at = self.environment.load(counter, INT, counter)
+            self.environment.store(counter, range, self.insert("aten::add", range, at, 1), INT)
+            self.assign_targets([statement.target], [items.item(range, self.graph, at)], statement.target.range)
+            self.emit_statements(statement.body)
 
     def _iterator(self, iterable: Expr) -> SugaredValue:
         return self.emit_sugared(iterable).iterator(iterable.range, self.graph)
@@ -289,6 +324,30 @@ class LoopEmitter(SubscriptEmitter):
                 range,
                 hint="put the rest of the body under an if",
             )
+
+
+_CHANGES_LENGTH: Final = frozenset({"append", "extend", "insert", "pop", "remove", "clear"})
+
+
+def changes_list(body: Sequence[Stmt], iterable: Expr) -> bool:
+    """Whether ``body`` makes the list that ``iterable`` names longer or shorter, under the same name."""
+    name = dotted_name(iterable)
+    return name is not None and any(_changed_list(tree) == name for statement in body for tree in statement.tree.walk())
+
+
+def _changed_list(tree: Tree) -> str | None:
+    """The name of the list of which ``tree`` changes the length."""
+    if tree.kind == Apply.KIND:
+        callee = Apply(tree).callee
+        if callee.tree.kind == Select.KIND and Select(callee.tree).selector.name in _CHANGES_LENGTH:
+            return dotted_name(Select(callee.tree).value)
+    if tree.kind == AugAssign.KIND:
+        return dotted_name(AugAssign(tree).target)
+    if tree.kind == Delete.KIND:
+        for target in Delete(tree).targets:
+            if target.tree.kind == Subscript.KIND:
+                return dotted_name(Subscript(target.tree).value)
+    return None
 
 
 def target_names(target: Expr) -> set[str]:
