@@ -1,1 +1,1 @@
-"""Graph -> results: code, interpreter, plan, the pipelines as data, executor, profiling, futures."""
+"""Graph -> results: code, interpreter, plan, executor, profiling, futures."""
