@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
 from rekindle.frontend.refinement import Condition, Refinements
@@ -23,6 +25,7 @@ from rekindle.ir.types import (
     union_members,
     without_none,
 )
+from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, BinOp, Expr, StringLiteral, TernaryIf, TupleLiteral, UnaryOp, Var
 
 
@@ -62,14 +65,47 @@ class ConditionEmitter(ExpressionEmitter):
     # -------------------------------------------------------------------------------- and, or, if-else
 
     def _short_circuit(self, expr: BinOp) -> Condition:
+        if _is_chain(expr.tree):
+            return self._comparison_chain(expr)
         # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
         chain = [expr]
-        while chain[-1].lhs.tree.kind in ("and", "or"):
+        while chain[-1].lhs.tree.kind in ("and", "or") and not _is_chain(chain[-1].lhs.tree):
             chain.append(BinOp(chain[-1].lhs.tree))
         found = self.emit_condition(chain[-1].lhs)
         for each in reversed(chain):
             found = self._either_side(each, found)
         return found
+
+    def _comparison_chain(self, expr: BinOp) -> Condition:
+        """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
+        comparisons = [BinOp(expr.rhs.tree)]
+        before = expr.lhs.tree
+        while before.kind == "and":
+            comparisons.append(BinOp(BinOp(before).rhs.tree))
+            before = BinOp(before).lhs.tree
+        comparisons.append(BinOp(before))
+        comparisons.reverse()
+        shared = [id(each.rhs.tree) for each in comparisons[:-1]]
+        self.shared.update(dict.fromkeys(shared))
+        try:
+            return Condition(self._compare_all(comparisons))
+        finally:
+            for key in shared:
+                del self.shared[key]
+
+    def _compare_all(self, comparisons: list[BinOp]) -> Value:
+        first, *rest = comparisons
+        value = self.emit_condition(first).value
+        if not rest:
+            return value
+        node, _, _ = self.branch(
+            first.range,
+            value,
+            Refinements(),
+            lambda: self._compare_all(rest),
+            lambda: self.graph.insert_constant(False, range=first.range),
+        )
+        return node.add_output(BOOL)
 
     def _either_side(self, expr: BinOp, lhs: Condition) -> Condition:
         """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
@@ -202,6 +238,19 @@ class ConditionEmitter(ExpressionEmitter):
             return None
         types = [part for part in parts if part is not None]
         return types if len(types) == len(parts) and types else None
+
+
+def _is_chain(tree: Tree) -> bool:
+    """Whether ``tree`` is what the parsers make of ``a < b < c``."""
+    if tree.kind != "and":
+        return False
+    before, last = tree.subtree(0), tree.subtree(1)
+    if before.kind == "and":
+        before = before.subtree(1)
+    return before.kind in _COMPARISONS and last.kind in _COMPARISONS and before.subtree(1) is last.subtree(0)
+
+
+_COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in", "is", "is_not"})
 
 
 def _joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:

@@ -58,6 +58,8 @@ class Emission:
         self.exited: set[Block] = set()
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
         self.loop = LoopKind.NONE
+        self.shared: dict[int, Value | None] = {}
+        """Trees, by id, that stand in two places and run once: the middle of ``a < b < c``. None: they have not yet."""
         self._constants: dict[tuple[type, object], Value] = {}
 
     # -------------------------------------------------------------------- what the parts below provide

@@ -403,6 +403,11 @@ class FunctionEmitter(AssignmentEmitter):
                 self.environment.frame.undefined_because[name] = reason
                 continue
             self.environment.frame.types[name] = unified
+        for frame in frames:
+            for name, value in frame.sugared.items():
+                self.environment.frame.undefined_because[name] = (
+                    f"{value.description} exists only while compiling, so that no branch can give it"
+                )
 
     def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
         """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""

@@ -123,7 +123,13 @@ class ExpressionEmitter(Emission):
         return SimpleValue(self._emit_simple(expr, hint))
 
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
-        return self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
+        key = id(expr.tree)
+        if key not in self.shared:
+            return self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
+        found = self.shared[key]
+        if found is None:
+            found = self.shared[key] = self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
+        return found
 
     def _emit_simple(self, expr: Expr, hint: Type | None) -> Value:
         kind = expr.tree.kind
@@ -241,7 +247,7 @@ class ExpressionEmitter(Emission):
     def _emit_binary(self, expr: BinOp) -> Value:
         # A long sum is a deep tree that leans to the left: go down in a loop, and emit on the way up.
         chain = [expr]
-        while chain[-1].lhs.tree.kind in BINARY_KINDS:
+        while chain[-1].lhs.tree.kind in BINARY_KINDS and id(chain[-1].lhs.tree) not in self.shared:
             chain.append(BinOp(chain[-1].lhs.tree))
         value = self.emit_expression(chain[-1].lhs)
         for each in reversed(chain):
