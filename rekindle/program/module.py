@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import torch
@@ -195,12 +195,34 @@ class ScriptModule(torch.nn.Module):
             self._modules[name] = value
         elif name in self._parameters or slot.kind == "parameter":
             _check_tensor(value, slot, where)
+            before = self._parameters.get(name)
             super().__setattr__(name, value)
+            self._replace_in_containers([(before, value)])
         elif name in self._buffers or slot.kind == "buffer":
             _check_tensor(value, slot, where)
+            before = self._buffers.get(name)
             self._buffers[name] = value
+            self._replace_in_containers([(before, value)])
         else:
             self.__dict__[name] = fit_value(value, slot.type, where)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
+        """What ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
+        before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
+        super()._apply(fn, recurse)
+        self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
+        return self
+
+    def _replace_in_containers(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Put new parameters and buffers in place of the old ones in the lists, dicts and tuples among the module's own
+        attributes too, as in the ``_flat_weights`` of an LSTM: they are the same tensors in another place."""
+        changed = {id(old): new for old, new in pairs if old is not None and new is not None and old is not new}
+        if not changed:
+            return
+        own = self.__dict__
+        for name, slot in self._rekindle_type.attributes.items():
+            if slot.kind == "attribute" and type(own.get(name)) in (list, dict, tuple):
+                own[name] = _replaced(own[name], changed)
 
     def __delattr__(self, name: str) -> None:
         if name in self._rekindle_type.attributes:
@@ -308,6 +330,18 @@ class ScriptContainer(ScriptModule):
 
     def items(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self._names]
+
+
+def _replaced(value: Any, changed: dict[int, Any]) -> Any:
+    """``value`` with every object in it that is a key of ``changed``, by its id, replaced; lists and dicts in place."""
+    kind = type(value)
+    if kind is list:
+        value[:] = [_replaced(item, changed) for item in value]
+    elif kind is dict:
+        value.update([(key, _replaced(item, changed)) for key, item in value.items()])
+    elif kind is tuple:
+        return tuple(_replaced(item, changed) for item in value)
+    return changed.get(id(value), value)
 
 
 def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> None:

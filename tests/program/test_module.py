@@ -270,3 +270,53 @@ def test_call_of_a_module_without_forward():
     scripted = rekindle.script(Holder())
     assert scripted.size() == 3
     assert message_of(AttributeError, lambda: scripted(1)) == "the module 'Holder' has no attribute 'forward'"
+
+
+# ------------------------------------------------------------------------------------- tensors that stand in two places
+
+
+class Weights(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+        self.register_buffer("b", torch.ones(2))
+        self.rows = [self.w, self.b]
+        self.by_name = {"w": self.w}
+        self.pairs = [(self.w, self.b)]
+
+    def forward(self):
+        first, second = self.pairs[0]
+        return self.rows[0] + self.rows[1] + self.by_name["w"] + first + second
+
+
+def test_a_replaced_tensor_is_replaced_in_the_lists_and_dicts_that_hold_it():
+    module = Weights()
+    scripted = rekindle.script(module)
+    assert torch.equal(scripted(), torch.full((2,), 5.0))
+    scripted.w = nn.Parameter(torch.full((2,), 10.0))
+    assert torch.equal(scripted(), torch.full((2,), 32.0))
+    scripted.b = torch.full((2,), 100.0)
+    assert torch.equal(scripted(), torch.full((2,), 230.0))
+    assert scripted.rows[0] is scripted.by_name["w"] is scripted.pairs[0][0] is scripted.w
+    assert module.rows[0] is module.w is not scripted.w
+
+
+def test_moved_tensors_are_moved_in_the_lists_and_dicts_that_hold_them():
+    scripted = rekindle.script(Weights()).to(torch.float64)  # which makes buffers anew
+    assert scripted().dtype == torch.float64
+    assert scripted.rows[1] is scripted.pairs[0][1] is scripted.b
+    scripted.to("meta")  # which makes parameters anew, too
+    assert scripted().device.type == "meta"
+    assert scripted.rows[0] is scripted.by_name["w"] is scripted.pairs[0][0] is scripted.w
+
+
+def test_an_lstm_computes_with_the_weights_that_it_was_given_last():
+    torch.manual_seed(0)
+    x = torch.randn(4, 3, 2)
+    module, scripted = nn.LSTM(2, 3), rekindle.script(nn.LSTM(2, 3))
+    scripted.load_state_dict({name: value.clone() for name, value in module.state_dict().items()}, assign=True)
+    torch.testing.assert_close(scripted(x), module(x))
+    scripted.weight_ih_l0 = nn.Parameter(torch.zeros(12, 2))
+    module.weight_ih_l0 = nn.Parameter(torch.zeros(12, 2))
+    torch.testing.assert_close(scripted(x), module(x))
+    assert scripted._flat_weights[0] is scripted.weight_ih_l0
