@@ -15,6 +15,7 @@ from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType
+from rekindle.ir.types.named import AttributeKind
 from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
@@ -32,6 +33,10 @@ of the kind. :mod:`rekindle.scripting` fills it."""
 
 _OF_FORWARD = frozenset({"graph", "inlined_graph", "schema"})
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
+
+
+_CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
+"""Methods of PyTorch's containers that change which items there are."""
 
 
 class ObjectBinding:
@@ -54,6 +59,9 @@ class ScriptModule(torch.nn.Module):
     It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``,
     ``state_dict()``, ``to()``, ``train()``, hooks and optimizers work on it, and what replaces a parameter is what
     compiled code reads next. Its other attributes have types, which assignments are held to.
+
+    Hooks that a module has when it is scripted are compiled with it. Hooks that are registered later run when Python
+    calls the module that has them; they do not run where compiled code calls it, as part of another module.
 
     Modules are compiled by :func:`rekindle.script`.
     """
@@ -185,7 +193,52 @@ class ScriptModule(torch.nn.Module):
             if accessors is not None and accessors.setter is not None:
                 Method(self, accessors.setter)(value)
                 return
+            if name == "forward" or name in type.methods:
+                raise AttributeError(
+                    f"'{name}' is a method of the compiled module '{self.original_name}' and cannot be replaced; "
+                    "replace it in the Python module and compile that anew"
+                )
+            if isinstance(value, torch.nn.Module):
+                self._check_new_part(name)
         super().__setattr__(name, value)
+
+    def add_module(self, name: str, module: torch.nn.Module | None) -> None:
+        slot = self._rekindle_type.attributes.get(name)
+        if slot is None:
+            self._check_new_part(name)
+            super().add_module(name, module)
+        else:
+            self._set_slot(slot, module)
+
+    def register_module(self, name: str, module: torch.nn.Module | None) -> None:
+        self.add_module(name, module)
+
+    def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
+        slot = self._rekindle_type.attributes.get(name)
+        if slot is None:
+            super().register_parameter(name, param)
+        else:
+            self._check_kind(slot, "parameter")
+            self._set_slot(slot, param)
+
+    def register_buffer(self, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
+        slot = self._rekindle_type.attributes.get(name)
+        if slot is None:
+            super().register_buffer(name, tensor, persistent)
+            return
+        self._check_kind(slot, "buffer")
+        self._set_slot(slot, tensor)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def _check_new_part(self, name: str) -> None:
+        """Refuse a new sub-module where compiled code would take no notice of it."""
+
+    def _check_kind(self, slot: ClassAttribute, kind: AttributeKind) -> None:
+        if slot.kind != kind:
+            raise TypeError(
+                f"attribute '{slot.name}' of '{self.original_name}' is no {kind} and cannot become one: "
+                "code was compiled for what it was"
+            )
 
     def _set_slot(self, slot: ClassAttribute, value: Any) -> None:
         name = slot.name
@@ -195,8 +248,11 @@ class ScriptModule(torch.nn.Module):
             self._modules[name] = value
         elif name in self._parameters or slot.kind == "parameter":
             _check_tensor(value, slot, where)
-            before = self._parameters.get(name)
-            super().__setattr__(name, value)
+            before: torch.Tensor | None = self._parameters.get(name)
+            if value is None or isinstance(value, torch.nn.Parameter):
+                super().register_parameter(name, value)
+            else:
+                super().__setattr__(name, value)
             self._replace_in_containers([(before, value)])
         elif name in self._buffers or slot.kind == "buffer":
             _check_tensor(value, slot, where)
@@ -209,7 +265,7 @@ class ScriptModule(torch.nn.Module):
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
         """What ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
         return self
 
@@ -275,6 +331,36 @@ class ScriptContainer(ScriptModule):
         if self._modules:
             return list(self._modules)
         return [name for name, slot in self._rekindle_type.attributes.items() if slot.kind == "parameter"]
+
+    def _check_new_part(self, name: str) -> None:
+        raise TypeError(self._cannot_change(f"new item '{name}'"))
+
+    def _cannot_change(self, how: str) -> str:
+        return (
+            f"a compiled container cannot be changed ({how} of '{self.original_name}'): its loops are unrolled; "
+            "change the Python module and compile that anew"
+        )
+
+    def _python_attribute(self, name: str) -> Any:
+        of_class = getattr(self._rekindle_python_class, name, None) if name in _CHANGES else None
+        if getattr(of_class, "__module__", None) == torch.nn.ModuleList.__module__:
+            raise AttributeError(self._cannot_change(f"'{name}'"))
+        return super()._python_attribute(name)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        own = self._own("__setitem__")
+        if own is None:
+            raise TypeError(self._cannot_change("assignment to an item"))
+        own(index, value)
+
+    def __delitem__(self, index: Any) -> None:
+        own = self._own("__delitem__")
+        if own is None:
+            raise TypeError(self._cannot_change("deletion of an item"))
+        own(index)
+
+    def __iadd__(self, other: Any) -> NoReturn:
+        raise TypeError(self._cannot_change("'+='"))
 
     def _own(self, name: str) -> Method | None:
         record = self._rekindle_type.methods.get(name)

@@ -320,3 +320,128 @@ def test_an_lstm_computes_with_the_weights_that_it_was_given_last():
     module.weight_ih_l0 = nn.Parameter(torch.zeros(12, 2))
     torch.testing.assert_close(scripted(x), module(x))
     assert scripted._flat_weights[0] is scripted.weight_ih_l0
+
+
+# --------------------------------------------------------------------------------------------- what cannot be changed
+
+
+def test_registering_goes_through_the_checks_of_assignment(pair):
+    _, scripted = pair
+    not_compiled = (
+        "attribute 'linear' of 'Net' is a compiled module, got the module ReLU; compile it with rekindle.script first"
+    )
+    assert message_of(TypeError, lambda: scripted.add_module("linear", nn.ReLU())) == not_compiled
+    assert message_of(TypeError, lambda: scripted.register_module("linear", nn.ReLU())) == not_compiled
+    assert message_of(TypeError, lambda: scripted.add_module("calls", nn.ReLU())) == (
+        "attribute 'calls' of 'Net' takes int, but got the module ReLU"
+    )
+    assert message_of(TypeError, lambda: scripted.register_buffer("steps", None)) == (
+        "attribute 'steps' of 'Net' is a Tensor, got None: code was compiled for a Tensor"
+    )
+    assert message_of(TypeError, lambda: scripted.register_buffer("calls", torch.zeros(1))) == (
+        "attribute 'calls' of 'Net' is no buffer and cannot become one: code was compiled for what it was"
+    )
+    assert message_of(TypeError, lambda: scripted.linear.register_buffer("weight", torch.zeros(4, 3))) == (
+        "attribute 'weight' of 'Linear' is no buffer and cannot become one: code was compiled for what it was"
+    )
+    assert message_of(TypeError, lambda: scripted.linear.register_parameter("weight", None)) == (
+        "attribute 'weight' of 'Linear' is a Tensor, got None: code was compiled for a Tensor"
+    )
+
+
+def test_what_fits_can_be_registered_in_place_of_what_was_there(pair):
+    _, scripted = pair
+    scripted.eval()
+    linear = rekindle.script(nn.Linear(3, 4))
+    scripted.add_module("linear", linear)
+    assert scripted.linear is linear
+    linear.register_parameter("weight", nn.Parameter(torch.zeros(4, 3)))
+    linear.register_parameter("bias", nn.Parameter(torch.zeros(4)))
+    assert torch.equal(scripted(torch.ones(2, 3)), torch.zeros(2, 4))
+    scripted.register_buffer("steps", torch.tensor(7), persistent=False)
+    scripted(torch.ones(2, 3))
+    assert scripted.steps == 8
+    assert "steps" not in scripted.state_dict()
+    scripted.register_buffer("scratch", torch.zeros(2))
+    assert "scratch" in scripted.state_dict()
+
+
+def test_new_names_are_registered_for_python(pair):
+    _, scripted = pair
+    scripted.add_module("extra", nn.ReLU())
+    scripted.register_buffer("more", torch.zeros(1))
+    scripted.register_parameter("another", nn.Parameter(torch.zeros(1)))
+    assert {"more", "another"} <= set(scripted.state_dict())
+    assert isinstance(scripted.extra, nn.ReLU)
+
+
+def test_methods_cannot_be_replaced(pair):
+    _, scripted = pair
+    for name in ("forward", "limited"):
+        assert message_of(AttributeError, lambda name=name: setattr(scripted, name, len)) == (
+            f"'{name}' is a method of the compiled module 'Net' and cannot be replaced; "
+            "replace it in the Python module and compile that anew"
+        )
+
+
+class Containers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2)])
+        self.chain = nn.Sequential(nn.ReLU())
+        self.table = nn.ModuleDict({"a": nn.ReLU()})
+        self.weights = nn.ParameterList([nn.Parameter(torch.ones(1))])
+        self.named = nn.ParameterDict({"k": nn.Parameter(torch.ones(1))})
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.chain(x)
+
+
+def unchangeable(how: str) -> str:
+    return (
+        f"a compiled container cannot be changed ({how}): its loops are unrolled; "
+        "change the Python module and compile that anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "kind", "methods"),
+    [
+        ("layers", "ModuleList", ["append", "extend", "insert", "pop"]),
+        ("chain", "Sequential", ["append", "extend", "insert", "pop"]),
+        ("table", "ModuleDict", ["pop", "clear", "update"]),
+        ("weights", "ParameterList", ["append", "extend"]),
+        ("named", "ParameterDict", ["pop", "popitem", "clear", "update", "setdefault"]),
+    ],
+)
+def test_compiled_containers_have_no_methods_that_change_them(container, kind, methods):
+    found = getattr(rekindle.script(Containers()), container)
+    for name in methods:
+        expected = unchangeable(f"'{name}' of '{kind}'")
+        assert message_of(AttributeError, lambda name=name: getattr(found, name)) == expected
+        assert not hasattr(found, name)
+
+
+def test_compiled_containers_keep_their_items():
+    scripted = rekindle.script(Containers())
+    layers, linear = scripted.layers, rekindle.script(nn.Linear(2, 2))
+
+    def add_in_place() -> None:
+        scripted.layers += [linear]
+
+    for how, change in {
+        "assignment to an item of 'ModuleList'": lambda: layers.__setitem__(0, linear),
+        "deletion of an item of 'ModuleList'": lambda: layers.__delitem__(0),
+        "'+=' of 'ModuleList'": add_in_place,
+        "new item '1' of 'ModuleList'": lambda: layers.add_module("1", linear),
+        "new item '2' of 'ModuleList'": lambda: layers.register_module("2", linear),
+        "new item '3' of 'ModuleList'": lambda: setattr(layers, "3", linear),
+    }.items():
+        assert message_of(TypeError, change) == unchangeable(how)
+    assert len(layers) == 1
+    layers.add_module("0", linear)  # of the same type: it takes the place of the other
+    assert layers[0] is linear
+    x = torch.randn(1, 2)
+    assert torch.equal(scripted(x), torch.relu(linear(x)))
