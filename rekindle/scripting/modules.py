@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -35,8 +36,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     try:
         module = prepared(module)
         concrete = module_type_of(module)
-        made: dict[int, ScriptModule] = {}
-        result = _instantiate(module, concrete, made)
+        result = _instantiate(module, concrete, _Made())
         compile_entry_points(concrete)
     finally:
         forget_prepared()
@@ -46,23 +46,30 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
 # -------------------------------------------------------------------------------------------------------------- objects
 
 
-def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: dict[int, ScriptModule]) -> ScriptModule:
+@dataclass(slots=True)
+class _Made:
+    """What stands for what was there before, by the identity of that: what stands in two places stays one object."""
+
+    modules: dict[int, ScriptModule] = field(default_factory=dict)
+    containers: dict[int, tuple[object, object]] = field(default_factory=dict)
+    """Lists and dicts, with the originals, which are kept alive."""
+
+
+def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> ScriptModule:
     """The compiled module that stands for ``module``. A part that stands in two places is one object in both."""
-    known = made.get(id(module))
+    known = made.modules.get(id(module))
     if known is not None:
         return known
     facts = concrete.facts
     is_container = facts.container is not Container.NONE or any(hasattr(facts.python_class, name) for name in _MAGIC)
     cls = ScriptContainer if is_container else ScriptModule
     result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
-    made[id(module)] = result
+    made.modules[id(module)] = result
     _fill(result, module, concrete, made)
     return result
 
 
-def _fill(
-    result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: dict[int, ScriptModule]
-) -> None:
+def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> None:
     result._parameters.update(module._parameters)
     result._buffers.update(module._buffers)
     result._non_persistent_buffers_set.update(module._non_persistent_buffers_set)
@@ -75,7 +82,7 @@ def _fill(
                 value = value.value
             where = f"attribute '{name}' of '{concrete.name}'"
             try:
-                result.__dict__[name] = _own(fit_value(value, slot.type, where))
+                result.__dict__[name] = _own(fit_value(value, slot.type, where), made)
             except TypeError as error:
                 raise NotScriptableError(str(error), hint="correct the declaration of its type") from error
     for name in getattr(module, "__jit_ignored_attributes__", ()):
@@ -90,19 +97,25 @@ def _fill(
         vars(result)[table].update(vars(module)[table])
 
 
-def _own(value: Any) -> Any:
-    """``value`` with its lists and dicts copied: the compiled module changes its own."""
-    if type(value) is list:
-        return [_own(item) for item in value]
-    if type(value) is dict:
-        return {key: _own(item) for key, item in value.items()}
-    if type(value) is tuple:
-        return tuple(_own(item) for item in value)
-    return value
+def _own(value: Any, made: _Made) -> Any:
+    """``value`` with its lists and dicts copied, each of them once: the compiled modules change their own."""
+    kind = type(value)
+    if kind is tuple:
+        return tuple(_own(item, made) for item in value)
+    if kind is not list and kind is not dict:
+        return value
+    if id(value) not in made.containers:
+        copied = (
+            [_own(item, made) for item in value]
+            if kind is list
+            else {key: _own(item, made) for key, item in value.items()}
+        )
+        made.containers[id(value)] = (value, copied)
+    return made.containers[id(value)][1]
 
 
 def _part(
-    part: torch.nn.Module | None, concrete: ConcreteModuleType | InterfaceType | None, made: dict[int, ScriptModule]
+    part: torch.nn.Module | None, concrete: ConcreteModuleType | InterfaceType | None, made: _Made
 ) -> ScriptModule | None:
     part = None if part is None else prepared(part)
     if part is None or isinstance(part, ScriptModule):

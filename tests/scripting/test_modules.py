@@ -79,6 +79,36 @@ def test_the_original_is_left_as_it_was():
     assert module.table == {}
 
 
+class SharedList(nn.Module):
+    seen: List[int]
+    groups: Dict[str, List[int]]
+
+    def __init__(self, seen, part=None) -> None:
+        super().__init__()
+        self.seen = seen
+        self.again = seen
+        self.groups = {"all": seen}
+        self.part = part
+
+    def forward(self, n: int) -> int:
+        self.seen.append(n)
+        if self.part is not None:
+            self.part(n)
+        return len(self.again) + len(self.groups["all"])
+
+
+def test_a_list_that_is_two_attributes_stays_one_list():
+    seen = [0]
+    module = SharedList(seen, SharedList(seen))
+    scripted = rekindle.script(module)
+    assert scripted(1) == 6
+    assert scripted.seen is scripted.again is scripted.groups["all"] is scripted.part.seen
+    assert scripted.seen == [0, 1, 1]
+    assert seen == [0]
+    assert module(1) == 6
+    assert rekindle.script(module).seen is not scripted.seen
+
+
 class DeclaredByValue(nn.Module):
     def __init__(self, attribute) -> None:
         super().__init__()
