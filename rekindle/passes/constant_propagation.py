@@ -19,6 +19,7 @@ raises an error is left to raise it when the program runs.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -83,12 +84,18 @@ def _compute(node: Node) -> bool:
     """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
     operator = node.operator
     assert operator is not None
+    if _may_be_huge(node):
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = operator.operation_of(node)(*(value_of(value.node) for value in node.inputs))
+    except (MemoryError, RecursionError):
+        raise
     except Exception:
         # Whatever it is, the program is to raise it when it runs, if it comes here at all.
+        return False
+    if _is_huge(result):
         return False
     results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
     if len(results) != len(node.outputs):
@@ -97,6 +104,39 @@ def _compute(node: Node) -> bool:
     for output, value in zip(node.outputs, results, strict=True):
         changed |= _replace_by_constant(output, value)
     return changed
+
+
+_MOST_BITS = 63
+"""Ints of more bits than this are not made constants: the text form, archives and kernels know 64."""
+
+
+def _may_be_huge(node: Node) -> bool:
+    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``.
+    The program may never come here."""
+    if node.kind not in _GROWING or len(node.inputs) < 2:
+        return False
+    left, right = (value_of(value.node) for value in node.inputs[:2])
+    if isinstance(left, str) or isinstance(right, str):
+        return True
+    return (
+        isinstance(left, int)
+        and isinstance(right, int)
+        and _GROWING[node.kind](left.bit_length(), right) > 2 * _MOST_BITS
+    )
+
+
+_GROWING: dict[str, Callable[[int, int], int]] = {
+    "aten::pow": lambda bits, power: bits * max(power, 0),
+    "aten::__lshift__": lambda bits, places: bits + places,
+    "aten::mul": lambda bits, factor: bits + factor.bit_length(),
+}
+"""Operators that make large numbers of small ones, and how many bits the result has at most."""
+
+
+def _is_huge(result: object) -> bool:
+    if isinstance(result, tuple):
+        return any(_is_huge(item) for item in result)
+    return isinstance(result, int) and not -(1 << _MOST_BITS) <= result < 1 << _MOST_BITS
 
 
 def _replace_by_constant(output: Value, value: object) -> bool:

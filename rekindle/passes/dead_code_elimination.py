@@ -98,6 +98,8 @@ class _Elimination:
     def _is_needed(self, node: Node) -> bool:
         if any(output in self.live for output in node.outputs) or has_side_effects(node):
             return True
+        if node.operator is not None and node.operator.is_nondeterministic:
+            return True  # it moves the random generator on, which whoever draws next can tell
         if not may_write(node):
             return False
         aliases = self._aliases()

@@ -1,0 +1,52 @@
+"""Each operand is computed once, and random numbers are drawn in the program's order."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+import rekindle
+
+
+def popped_twice(values: list[int]) -> bool:
+    return values.pop() < values.pop() < values.pop()
+
+
+def popped_in_turn(values: list[int]) -> bool:
+    return values.pop() < values.pop() < values.pop() <= values.pop()
+
+
+def second_draw(x: Tensor) -> Tensor:
+    torch.rand_like(x)
+    return torch.rand_like(x)
+
+
+def large(n: int) -> int:
+    return n + (1 << 100000)
+
+
+def never_computed(n: int) -> float:
+    if n > 10:
+        return 9**9**9**9
+    return 1.0
+
+
+def test_the_middle_of_a_chained_comparison_is_computed_once() -> None:
+    for function in (popped_twice, popped_in_turn):
+        for values in ([4, 3, 2, 1], [1, 2, 3, 4], [3, 4, 2, 1]):
+            ours, theirs = list(values), list(values)
+            assert rekindle.script(function)(ours) == function(theirs)
+            assert ours == theirs
+
+
+def test_a_draw_that_nobody_uses_moves_the_generator_on() -> None:
+    x = torch.ones(3)
+    torch.manual_seed(5)
+    expected = second_draw(x)
+    torch.manual_seed(5)
+    assert torch.equal(rekindle.script(second_draw)(x), expected)
+
+
+def test_large_constants_are_left_to_the_program() -> None:
+    assert rekindle.script(large)(1) == large(1)
+    assert rekindle.script(never_computed)(1) == 1.0
