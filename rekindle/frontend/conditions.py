@@ -19,10 +19,13 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     NoneType,
+    TensorType,
     Type,
     UnionBase,
+    unify,
     union,
     union_members,
+    unshaped,
     without_none,
 )
 from rekindle.syntax.tree import Tree
@@ -52,7 +55,9 @@ class ConditionEmitter(ExpressionEmitter):
         value = self.to_bool(self.emit_expression(expr), expr.range)
         return Condition(value, static=constant_bool(value))
 
-    def emit_condition_value(self, expr: Expr) -> Value:
+    def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
+        if expr.tree.kind in ("and", "or") and hint != BOOL and not _is_chain(expr.tree):
+            return self._choice(BinOp(expr.tree))
         return self.emit_condition(expr).value
 
     def _negation(self, expr: Expr, inner: Condition) -> Condition:
@@ -75,6 +80,39 @@ class ConditionEmitter(ExpressionEmitter):
         for each in reversed(chain):
             found = self._either_side(each, found)
         return found
+
+    def _choice(self, expr: BinOp) -> Value:
+        """``n or 3`` as a value: one of the two, as in Python. Where they have no type in common it is a bool, and of
+        tensors too, as in TorchScript."""
+        chain = [expr]
+        while chain[-1].lhs.tree.kind in ("and", "or") and not _is_chain(chain[-1].lhs.tree):
+            chain.append(BinOp(chain[-1].lhs.tree))
+        first = chain[-1].lhs
+        if _asks(first):
+            return self.emit_condition(expr).value
+        value = self.emit_expression(first)
+        if value.type == BOOL or isinstance(value.type, TensorType):
+            found = Condition(self.to_bool(value, first.range), static=constant_bool(value))
+            for each in reversed(chain):
+                found = self._either_side(each, found)
+            return found.value
+        for each in reversed(chain):
+            value = self._one_of(each, value)
+        return value
+
+    def _one_of(self, expr: BinOp, lhs: Value) -> Value:
+        condition = self.to_bool(lhs, expr.lhs.range)
+        branches = (lambda: lhs, lambda: self.emit_expression(expr.rhs))
+        if expr.operator == "and":
+            branches = (branches[1], branches[0])
+        node, true, false = self.branch(expr.range, condition, Refinements(), *branches)
+        common = unify(unshaped(true.type), unshaped(false.type))
+        if common is None:
+            for block in node.blocks:
+                with self.graph.inserting_at_end(block):
+                    block.replace_output(0, self.to_bool(block.outputs[0], expr.range))
+            common = BOOL
+        return node.add_output(common)
 
     def _comparison_chain(self, expr: BinOp) -> Condition:
         """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
@@ -238,6 +276,14 @@ class ConditionEmitter(ExpressionEmitter):
             return None
         types = [part for part in parts if part is not None]
         return types if len(types) == len(parts) and types else None
+
+
+def _asks(expr: Expr) -> bool:
+    """Whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
+    if expr.tree.kind == Apply.KIND:
+        name = dotted_name(Apply(expr.tree).callee)
+        return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
+    return expr.tree.kind in _COMPARISONS or expr.tree.kind in ("not", "true", "false", "and")
 
 
 def _is_chain(tree: Tree) -> bool:

@@ -93,7 +93,7 @@ class ExpressionEmitter(Emission):
 
     # -------------------------------------------------------------------------------- below this class
 
-    def emit_condition_value(self, expr: Expr) -> Value:
+    def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
         raise NotImplementedError
 
     def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
@@ -136,7 +136,7 @@ class ExpressionEmitter(Emission):
         if kind in BINARY_KINDS:
             return self._emit_binary(BinOp(expr.tree))
         if kind in _CONDITIONS:
-            return self.emit_condition_value(expr)
+            return self.emit_condition_value(expr, hint)
         emit = self._LITERALS.get(kind)
         if emit is not None:
             return emit(self, expr, hint)

@@ -146,6 +146,18 @@ def f(x: int):
 CONDITIONS = (
     form("def f(x: int):\n    return x > 1 and x < 5, x < 1 or x > 5, not x\n", 0, 3, 7, loads=True),
     form("def f(x: int, y: int):\n    return x > 1 and y > 1 and x > y or x == y\n", (2, 3), (3, 2), (0, 0)),
+    form(
+        "def f(x: List[int], y: int):\n    return x or [7], y and 5 or 3\n",
+        ([], 0),
+        ([1], 2),
+        unlike="torch.jit makes a bool of it; Python gives one of the operands",
+    ),
+    form(
+        "def f(x: int, y: str, z: Tensor):\n    return x or y, z.sum() > 0 and z.sum() < 9\n",
+        (0, "", numbers(1.0)),
+        unlike="torch.jit makes bools of the operands at once; we do where they have no type in common",
+        eager="an int or a str is a bool here, and so are conditions on tensors: a program has one type for a value",
+    ),
     form("def f(x: List[int], y: str, z: Tensor):\n    return not x, not y, not z\n", ([], "a", numbers(0.0))),
     form("def f(x: int):\n    return 1 if x > 0 else 2\n", 0, 1, loads=True),
     form("def f(x: int):\n    return 'a' if x > 1 else 'b' if x > 0 else 'c'\n", 0, 1, 2),
