@@ -24,6 +24,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
 from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.class_keys import class_key, constant_key
 from rekindle.scripting.constants import is_constant
 from rekindle.scripting.declarations import declared_in_init
 from rekindle.scripting.functions import compiled_by_torch
@@ -78,10 +79,10 @@ class ModuleFacts:
     def key(self) -> object:
         """Equal for modules that can share a type."""
         return (
-            self.python_class,
+            class_key(self.python_class),
             self.container,
             tuple((name, *entry) for name, entry in self.attributes.items()),
-            tuple((name, _constant_key(value)) for name, value in self.constants.items()),
+            tuple((name, constant_key(value)) for name, value in self.constants.items()),
             tuple((name, id(function)) for name, function in self.functions.items()),
             tuple(self.builtins.items()),
             tuple((name, id(function)) for name, function in self.methods.items()),
@@ -92,12 +93,6 @@ class ModuleFacts:
             tuple(map(id, self.hooks)),
             tuple(map(id, self.pre_hooks)),
         )
-
-
-def _constant_key(value: object) -> object:
-    if isinstance(value, (tuple, list)):
-        return (type(value), tuple(map(_constant_key, value)))
-    return (type(value), repr(value) if isinstance(value, (float, complex)) else value)
 
 
 class ConcreteModuleType:

@@ -18,6 +18,7 @@ from rekindle.program.compilation_unit import parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
+from rekindle.scripting.class_keys import forget_classes
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
@@ -33,6 +34,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     Raises:
         CompileError: a part of it cannot be compiled.
     """
+    forget_classes()
     try:
         module = prepared(module)
         concrete = module_type_of(module)
@@ -40,6 +42,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
         compile_entry_points(concrete)
     finally:
         forget_prepared()
+        forget_classes()
     return result
 
 

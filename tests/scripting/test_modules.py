@@ -693,3 +693,68 @@ class Around(nn.Module):
         if torch.jit.is_scripting():
             return self.part(x)
         return torch.relu(x)
+
+
+# ------------------------------------------------------------------------------------------- classes that are changed
+
+
+def changing_class():
+    class Base(nn.Module):
+        SIZES = [1, 2]
+
+        def helper(self, x):
+            return x + 1
+
+    class Changing(Base):
+        N = 2
+
+        def forward(self, x):
+            return self.helper(x) * self.N + len(self.SIZES)
+
+    return Base, Changing
+
+
+def test_modules_of_an_unchanged_class_share_their_type():
+    _, changing = changing_class()
+    assert rekindle.script(changing()).script_type is rekindle.script(changing()).script_type
+
+
+def test_what_a_class_holds_is_looked_at_anew():
+    base, changing = changing_class()
+    x = torch.ones(2)
+    first = rekindle.script(changing())
+
+    def less(self, x):
+        return x - 1
+
+    def unchanged(self, x):
+        return x
+
+    def check(value: float) -> None:
+        scripted = rekindle.script(changing())
+        assert torch.equal(scripted(x), torch.full((2,), value))
+        assert torch.equal(scripted(x), changing()(x))
+        assert scripted.script_type is not first.script_type
+
+    assert torch.equal(first(x), torch.full((2,), 6.0))
+    changing.N = 5
+    check(12.0)
+    changing.N = 5.5
+    check(13.0)
+    base.SIZES.append(3)
+    check(14.0)
+    base.helper = less
+    check(3.0)
+    changing.forward = unchanged
+    check(1.0)
+    assert torch.equal(first(x), torch.full((2,), 6.0))
+
+
+def test_a_changed_class_of_a_part_is_seen():
+    _, changing = changing_class()
+    before = rekindle.script(nn.Sequential(changing()))
+    changing.N = 0
+    after = rekindle.script(nn.Sequential(changing()))
+    x = torch.ones(2)
+    assert torch.equal(before(x), torch.full((2,), 6.0))
+    assert torch.equal(after(x), torch.full((2,), 2.0))

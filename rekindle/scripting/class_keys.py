@@ -1,0 +1,72 @@
+"""What the class of a module holds, as part of the key by which modules share their type: compiled code depends on the
+methods and the constants that the class has at the time, and Python may change them afterwards."""
+
+from __future__ import annotations
+
+import enum
+from types import FunctionType
+from typing import Final
+
+import torch
+
+from rekindle.scripting.constants import SIMPLE_CONSTANTS
+
+_BY_IDENTITY: Final = (FunctionType, property, staticmethod, classmethod)
+"""Classes of values that are equal to themselves alone."""
+
+_keys: dict[type, object] = {}
+"""The keys of the classes met while something is scripted: for so long they stay as they are."""
+
+
+def class_key(cls: type) -> object:
+    """Equal as long as ``cls`` and its bases below ``nn.Module`` hold the same. It keeps alive what it goes by."""
+    found = _keys.get(cls)
+    if found is None:
+        owners = [owner for owner in cls.__mro__ if owner is not object and owner is not torch.nn.Module]
+        found = _keys[cls] = tuple((owner, _held_by(owner)) for owner in owners)
+    return found
+
+
+def forget_classes() -> None:
+    """Forget what classes hold: the next time they are looked at anew."""
+    _keys.clear()
+
+
+def _held_by(owner: type) -> object:
+    return tuple((name, _value_key(value)) for name, value in vars(owner).items() if _is_seen(name, value))
+
+
+def _is_seen(name: str, value: object) -> bool:
+    """Whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
+    is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
+    return not is_pythons or isinstance(value, _BY_IDENTITY)
+
+
+def _value_key(value: object) -> object:
+    if isinstance(value, _BY_IDENTITY):
+        return value
+    if isinstance(value, (enum.Enum, tuple, list, *SIMPLE_CONSTANTS)):
+        return constant_key(value)
+    return _Same(value)
+
+
+def constant_key(value: object) -> object:
+    """Equal for constants that mean the same to a program: ``1``, ``1.0`` and ``True`` differ, and so do both zeros."""
+    if isinstance(value, (tuple, list)):
+        return (type(value), tuple(map(_value_key, value)))
+    return (type(value), repr(value) if isinstance(value, (float, complex)) else value)
+
+
+class _Same:
+    """Equal for the same object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
