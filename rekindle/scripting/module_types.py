@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 import torch._jit_internal as _marks
 from torch.nn.parameter import is_lazy
+from torch.nn.utils.parametrize import is_parametrized
 
 from rekindle.errors import CompileError, NotScriptableError
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
@@ -156,6 +157,7 @@ class _Gatherer:
 
     def gather(self) -> ModuleFacts:
         check_initialised(self.module)
+        check_not_parametrized(self.module)
         facts, module = self.facts, self.module
         facts.container = next((kind for cls, kind in _CONTAINERS if isinstance(module, cls)), Container.NONE)
         for name, parameter in self._kept(module._parameters):
@@ -339,6 +341,18 @@ def check_initialised(module: torch.nn.Module) -> None:
                     f"the {what} '{key}' of the module '{name}' has no shape yet",
                     hint="run the module once before compiling it",
                 )
+
+
+def check_not_parametrized(module: torch.nn.Module) -> None:
+    """Refuse parameters that are computed when they are read: PyTorch's properties for them raise in a program."""
+    if is_parametrized(module):
+        assert isinstance(module.parametrizations, torch.nn.ModuleDict)
+        names = list(module.parametrizations)
+        listed = ", ".join(f"'{name}'" for name in names)
+        raise NotScriptableError(
+            f"the module '{type(module).__name__}' has parametrizations of {listed}, which only Python can compute",
+            hint=f"remove them first: torch.nn.utils.parametrize.remove_parametrizations(module, {names[0]!r})",
+        )
 
 
 def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:

@@ -43,6 +43,22 @@ def test_module_classes():
     )
 
 
+def test_parametrized_modules():
+    linear = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    expected = (
+        "the module 'ParametrizedLinear' has parametrizations of 'weight', which only Python can compute\n"
+        "Hint: remove them first: torch.nn.utils.parametrize.remove_parametrizations(module, 'weight')"
+    )
+    assert error_of(NotScriptableError, linear) == expected
+    assert error_of(NotScriptableError, nn.Sequential(nn.ReLU(), linear)) == expected
+    nn.utils.parametrizations.spectral_norm(linear, "bias")
+    assert error_of(NotScriptableError, linear) == expected.replace("of 'weight'", "of 'weight', 'bias'")
+    nn.utils.parametrize.remove_parametrizations(linear, "bias")
+    nn.utils.parametrize.remove_parametrizations(linear, "weight")
+    x = torch.ones(1, 2)
+    assert torch.equal(rekindle.script(linear)(x), linear(x))
+
+
 class Plain:
     def __init__(self, n: int) -> None:
         self.n = n
