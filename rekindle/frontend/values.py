@@ -157,10 +157,14 @@ class SimpleValue(SugaredValue):
             raise TypeMismatchError(
                 f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}",
                 range,
+                hint=type.attributes[name].note,
             )
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
         )
+
+    def attribute_type(self, name: str) -> Type | None:
+        return self.value.type.attribute_type(name) if isinstance(self.value.type, ClassType) else None
 
     # ----------------------------------------------------------------------------------------- calling
 

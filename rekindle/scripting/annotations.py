@@ -191,7 +191,8 @@ def kept_type(cls: type) -> Type | None:
     return found if isinstance(found, Type) else None
 
 
-def keep_type(cls: type, type: Type) -> None:
+def keep_type(cls: type, type: Type | None) -> None:
+    """Keep ``type`` with the class; with None forget what was kept."""
     setattr(cls, _KEPT, type)
 
 
