@@ -1,5 +1,5 @@
-"""Script classes while a program is compiled: calls of a class make objects, and ``__init__`` says what attributes these
-have."""
+"""Script classes while a program is compiled: calls of a class make objects, and ``__init__`` says what
+attributes these have."""
 
 from __future__ import annotations
 
@@ -55,6 +55,20 @@ class ScriptClassValue(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         return construct(self.type, range, graph, args, kwargs)
+
+
+class ObjectBinding:
+    """``self`` of a method of which no more than the class is known."""
+
+    def __init__(self, type: ClassType) -> None:
+        self._type = type
+
+    @property
+    def type(self) -> ClassType:
+        return self._type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return SimpleValue(value)
 
 
 class InitBinding:
@@ -167,7 +181,7 @@ class ObjectInMaking(SugaredValue):
         self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
         self.type.add_attribute(name, type)
 
-    # ------------------------------------------------------------------------------------------------- as any other object
+    # --------------------------------------------------------------------------------------------- as any other object
 
     def call(
         self,
@@ -184,4 +198,3 @@ class ObjectInMaking(SugaredValue):
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         return self.simple.item(range, graph, index, type_hint)
-

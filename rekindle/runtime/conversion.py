@@ -348,8 +348,8 @@ NOT_ASSIGNED = object()
 
 
 def _class(type: ClassType) -> Converter:
-    """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to, the
-    attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
+    """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
+    the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
 
     def convert(value: Any) -> Any:

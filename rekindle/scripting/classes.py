@@ -19,7 +19,7 @@ import torch
 
 import rekindle.scripting.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
 from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.classes import InitBinding, construct
+from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, SimpleValue
@@ -28,7 +28,6 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, Property, Type
 from rekindle.program.calling import fit_value
-from rekindle.program.module import ObjectBinding
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import CLASS_HOOKS, class_annotations, keep_type, kept_type, type_of_annotation
 from rekindle.scripting.compilation import compile_function
@@ -52,7 +51,11 @@ _HEAP_TYPE: Final = 1 << 9
 
 def may_be_script_class(cls: type) -> bool:
     """Whether ``cls`` is a plain class written in Python."""
-    if not cls.__flags__ & _HEAP_TYPE or issubclass(cls, _NO_SCRIPT_CLASSES) or cls.__module__ in ("typing", "builtins"):
+    if (
+        not cls.__flags__ & _HEAP_TYPE
+        or issubclass(cls, _NO_SCRIPT_CLASSES)
+        or cls.__module__ in ("typing", "builtins")
+    ):
         return False
     members = [inspect.unwrap(_function_of(member)) for member in vars(cls).values() if _is_routine(member)]
     return all(hasattr(member, "__code__") for member in members)

@@ -37,8 +37,8 @@ def compile_function(
 ) -> None:
     """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
 
-    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it, ``names`` are objects that
-    it may name though Python does not see them there, as a local class within its own annotations.
+    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it, ``names`` are objects
+    that it may name though Python does not see them there, as a local class within its own annotations.
 
     Raises:
         CompileError: it cannot be compiled.
