@@ -83,6 +83,13 @@ class SimpleValue(SugaredValue):
         if found is not None:
             return found
         type = self.value.type
+        if isinstance(type, ClassType) and not type.is_module:
+            hint = f"give it a value in __init__: self.{name} = …"
+            if name.startswith("__"):
+                hint = f"define the method: def {name}(self, …)"
+            if type.python_class is not None and isinstance(vars(type.python_class).get(name), classmethod):
+                hint = "class methods cannot be compiled; make it a static method or a function"
+            raise UndefinedNameError(f"'{type.basename}' has no attribute or method '{name}'", range, hint=hint)
         hint = None
         if type.is_optional:
             hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"

@@ -29,7 +29,14 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, Property, Type
 from rekindle.program.calling import fit_value
 from rekindle.program.names import qualified_name, unique_name
-from rekindle.scripting.annotations import CLASS_HOOKS, class_annotations, keep_type, kept_type, type_of_annotation
+from rekindle.scripting.annotations import (
+    CLASS_HOOKS,
+    class_annotations,
+    is_final,
+    keep_type,
+    kept_type,
+    type_of_annotation,
+)
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
 from rekindle.scripting.functions import record_of
@@ -142,11 +149,10 @@ class _Filler:
 
     def fill(self, range: SourceRange) -> None:
         annotations = {name: annotation for name, (annotation, _) in class_annotations(self.cls).items()}
-        class_variables = {name for name, annotation in annotations.items() if _is_class_variable(annotation)}
         declared = {
             name: type_of_annotation(annotation, range, self.resolver)
             for name, annotation in annotations.items()
-            if name not in class_variables
+            if not _is_constant_of_class(name, annotation, self.cls)
         }
         for name, member in vars(self.cls).items():
             self._member(name, member, declared, range)
@@ -206,7 +212,10 @@ class _Filler:
         return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
 
 
-def _is_class_variable(annotation: object) -> bool:
+def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
+    """Whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
+    if is_final(annotation):
+        return name in vars(cls)
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
     return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
@@ -252,8 +261,8 @@ def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
     return PythonClassValue(cls, PythonResolver()) if may_be_script_class(cls) else None
 
 
-def _type_of_class(cls: type) -> Type | None:
-    return script_class(cls) if may_be_script_class(cls) else None
+def _type_of_class(cls: type, range: SourceRange) -> Type | None:
+    return script_class(cls, range) if may_be_script_class(cls) else None
 
 
 CLASS_VALUE_HOOKS.append(_value_of_class)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-import torch
 from torch import Tensor, nn
 
 from tests.oracle.corpus import program, ramp
@@ -192,7 +191,7 @@ def _advance_twice(counter: Counter) -> int:
     return counter.advance()
 
 
-# ------------------------------------------------------------------------------------------------ attributes and methods
+# ----------------------------------------------------------------------------------------------- attributes and methods
 
 
 @program((3,), (-1,))
@@ -283,7 +282,7 @@ def returns_early(n: int):
     return counter.peek()
 
 
-# --------------------------------------------------------------------------------------------------------- magic methods
+# -------------------------------------------------------------------------------------------------------- magic methods
 
 
 @program((1, 2), (0, 0))
@@ -332,7 +331,7 @@ def callable_objects(items: List[int]):
     return bag(0), bag(1, 5), bag(2, factor=3)
 
 
-# -------------------------------------------------------------------------------------------- properties, static methods
+# ------------------------------------------------------------------------------------------- properties, static methods
 
 
 @program((10.0,), (-300.0,))
@@ -347,7 +346,7 @@ def static_methods(value: float):
     return Temperature.of_fahrenheit(value).celsius + Temperature.zero()
 
 
-# ------------------------------------------------------------------------------------------------------------ containers
+# ----------------------------------------------------------------------------------------------------------- containers
 
 
 @program((3,), (0,))
@@ -409,7 +408,7 @@ def isinstance_of_classes(n: int):
     return result
 
 
-# ------------------------------------------------------------------------------------------------------- with statements
+# ------------------------------------------------------------------------------------------------------ with statements
 
 
 @program((3,))
@@ -450,7 +449,7 @@ def with_in_loop(log: List[str], n: int):
     return log
 
 
-# --------------------------------------------------------------------------------------------------------------- modules
+# -------------------------------------------------------------------------------------------------------------- modules
 
 
 @program((ramp(2),))
@@ -473,7 +472,7 @@ class ModuleHoldsObject(nn.Module):
         return x + self.counter.advance()
 
 
-# --------------------------------------------------------------------------------------------------- across the boundary
+# -------------------------------------------------------------------------------------------------- across the boundary
 
 
 @program((Counter(1, 2),), (Counter(-1, 5),))
