@@ -84,7 +84,7 @@ class SimpleValue(SugaredValue):
             return found
         type = self.value.type
         if isinstance(type, ClassType) and not type.is_module:
-            hint = f"give it a value in __init__: self.{name} = …"
+            hint: str | None = f"give it a value in __init__: self.{name} = …"
             if name.startswith("__"):
                 hint = f"define the method: def {name}(self, …)"
             if type.python_class is not None and isinstance(vars(type.python_class).get(name), classmethod):

@@ -127,6 +127,45 @@ def test_magic_methods_that_torchscript_does_not_know():
     assert rekindle.script(in_place)(-9) == in_place(-9)
 
 
+class Length:
+    def __init__(self, metres: int):
+        self.metres = metres
+
+    def __rmul__(self, factor: int) -> int:
+        return factor * self.metres
+
+    def __eq__(self, other: Length) -> bool:  # type: ignore[override]
+        return self.metres == other.metres
+
+    def __lt__(self, other: int) -> bool:
+        return self.metres < other
+
+    def __repr__(self) -> str:
+        return str(self.metres) + " m"
+
+    def __len__(self) -> int:
+        return self.metres
+
+
+def answers_of_python(n: int):
+    length, plain = Length(n), Empty()
+    truths = [
+        bool(length),
+        bool(plain),
+        length != Length(3),
+        plain == Empty(),
+        plain == plain,
+        plain != plain,
+        3 > length,
+    ]
+    return 2 * length, str(length), f"{length}", truths
+
+
+def test_methods_that_an_object_does_not_have_are_what_python_makes_of_them():
+    for n in (0, 2, 3):
+        assert rekindle.script(answers_of_python)(n) == answers_of_python(n)
+
+
 class Empty:
     pass
 
