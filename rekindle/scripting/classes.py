@@ -39,6 +39,7 @@ from rekindle.scripting.annotations import (
 )
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
+from rekindle.scripting.dataclass_methods import check_dataclass, define_generated, generated_methods
 from rekindle.scripting.functions import record_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
@@ -124,11 +125,7 @@ def _check(cls: type, range: SourceRange) -> None:
                 hint="leave calls that need it to Python, in a function marked with @ignore",
             )
     if dataclasses.is_dataclass(cls):
-        raise NotScriptableError(
-            f"the class '{cls.__name__}' is a dataclass, whose __init__ has no source",
-            range,
-            hint="write its __init__, or make it a NamedTuple",
-        )
+        check_dataclass(cls, range)
     if not may_be_script_class(cls):
         raise NotScriptableError(
             f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python", range
@@ -154,19 +151,25 @@ class _Filler:
             for name, annotation in annotations.items()
             if not _is_constant_of_class(name, annotation, self.cls)
         }
+        generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
         for name, member in vars(self.cls).items():
-            self._member(name, member, declared, range)
+            if name not in generated and not ("__init__" in generated and name in declared):
+                self._member(name, member, declared, range)
+        for name in generated:
+            self.type.methods[name] = self._generated(name, declared)
         if self.init is not None:
-            binding = InitBinding(self.type, declared, _without_annotation(self.init))
-            record = self.type.methods["__init__"] = self._record("__init__", self.init, binding)
-            record.ensure_defined(range)
+            if "__init__" not in generated:
+                binding = InitBinding(self.type, declared, _without_annotation(self.init))
+                self.type.methods["__init__"] = self._record("__init__", self.init, binding)
+            self.type.methods["__init__"].ensure_defined(range)
 
     def _member(self, name: str, member: Any, declared: dict[str, Type], range: SourceRange) -> None:
         type = self.type
         if name == "__init__":
             return
         if isinstance(member, FunctionType):
-            if not is_left_to_python(member):
+            made = dataclasses.is_dataclass(self.cls) and inspect.unwrap(member).__code__.co_filename == "<string>"
+            if not made and not is_left_to_python(member):
                 type.methods[name] = self._record(name, member)
         elif isinstance(member, staticmethod):
             if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
@@ -200,6 +203,14 @@ class _Filler:
                 f"'{name}' of '{self.cls.__name__}' is declared {type.annotation}, but its value is {value!r}", range
             )
         self.type.add_attribute(name, type)
+
+    def _generated(self, name: str, declared: dict[str, Type]) -> FunctionRecord:
+        binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)
+
+        def define(record: FunctionRecord) -> None:
+            define_generated(record, self.cls, self.type, declared, self.resolver, binding)
+
+        return FunctionRecord(f"{self.type.name}.{name}", definer=define)
 
     def _record(self, name: str, function: FunctionType, binding: SelfBinding | None = None) -> FunctionRecord:
         own = {self.cls.__name__: self.cls}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Dict, Final, List, Optional
 
 import pytest
@@ -510,4 +511,58 @@ def test_what_classes_cannot_do():
     )
     assert error_of(TypeMismatchError, gives_arguments).partition("\n")[0] == (
         "'Empty' takes no arguments: it has no __init__"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- dataclasses
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 2.0
+    name: str = "point"
+
+    def __post_init__(self) -> None:
+        self.x += 1
+
+    def norm(self) -> float:
+        return self.x + self.y
+
+
+def makes_points(n: int):
+    a, b, c = Point(n), Point(n, 2.0), Point(n, name="other", y=3.0)
+    return a.norm(), a == b, a == c, a != c, c.name, a.x
+
+
+def moves(point: Point) -> Point:
+    point.x += 1
+    return point
+
+
+def test_dataclasses():
+    assert rekindle.script(makes_points)(3) == makes_points(3)
+    point = Point(3)
+    assert rekindle.script(moves)(point) is point
+    assert point == Point(4)
+    rekindle.script(Point)
+
+
+@dataclass
+class Listing:
+    items: List[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    n: int
+
+
+def test_dataclasses_that_are_refused():
+    assert error_of(NotScriptableError, Listing) == (
+        "the field 'items' of the dataclass 'Listing' has a default_factory, which no program calls\n"
+        "Hint: give the field when the object is made, or write __init__"
+    )
+    assert error_of(NotScriptableError, Frozen).partition("\n")[0] == (
+        "the class 'Frozen' defines __setattr__, which no program calls"
     )
