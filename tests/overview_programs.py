@@ -4,7 +4,7 @@
 # fmt: off
 
 import math
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -124,3 +124,21 @@ def forked(x, y):
     z = x - y
     v = torch.jit.wait(fut)
     return v, z
+
+
+class Multiplier:
+    def __init__(self, mult: int):
+        self.mult = mult
+
+    def __enter__(self):
+        self.mult += 1
+        return self.mult
+
+    def __exit__(self, type: Any, value: Any, tb: Any):
+        self.mult -= 3
+
+
+def with_statement(x, c: Multiplier):
+    with c as mult:
+      y = x + mult
+    return y

@@ -76,6 +76,11 @@ class AssignmentEmitter(CallEmitter):
         found = self.emit_sugared(value, 1, type)
         if target.tree.kind == Var.KIND:
             self.environment.assign(Var(target.tree).name.name, target.range, found, type)
+        elif target.tree.kind == Select.KIND:
+            select = Select(target.tree)
+            owner = self.emit_sugared(select.value)
+            owner.declare_attribute(target.range, select.selector.name, type)
+            owner.set_attribute(target.range, self.graph, select.selector.name, found.as_value(value.range, self.graph))
         else:
             self._assign(target, found, value.range)
 
@@ -96,10 +101,7 @@ class AssignmentEmitter(CallEmitter):
     def _assign_attribute(self, target: Expr, value: Expr) -> None:
         select = Select(target.tree)
         owner = self.emit_sugared(select.value)
-        hint = None
-        if isinstance(owner, SimpleValue) and isinstance(owner.value.type, ClassType):
-            hint = owner.value.type.attribute_type(select.selector.name)
-        found = self.emit_expression(value, hint)
+        found = self.emit_expression(value, owner.attribute_type(select.selector.name))
         owner.set_attribute(target.range, self.graph, select.selector.name, found)
 
     # -------------------------------------------------------------------------------------- to several

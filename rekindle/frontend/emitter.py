@@ -114,11 +114,12 @@ def declare_schema(
             arguments.append(Argument(param.name.name, self_binding.type))
             continue
         type = (parameter_types or {}).get(param.name.name)
+        assumed = type is None and param.annotation is None
         if type is None:
             type = TENSOR if param.annotation is None else parse_type_expression(param.annotation, resolver)
         default = _default_of(param, type, defaults)
         size = None if param.annotation is None else broadcast_size(param.annotation)
-        arguments.append(Argument(param.name.name, type, default, param.kwarg_only, size=size))
+        arguments.append(Argument(param.name.name, type, default, param.kwarg_only, size=size, assumed=assumed))
     returns: tuple[Argument, ...] = ()
     if return_type is not None:
         returns = (Argument("", return_type),)
@@ -428,7 +429,8 @@ class FunctionEmitter(AssignmentEmitter):
                 self._assign(item.target, SimpleValue(result), item.context.range)
         self.emit_statements(statement.body)
         for context, range in reversed(entered):
-            self.insert_node("prim::Exit", range, [context], [NONE])
+            # TorchScript says Tensor, whatever __exit__ gives; nobody reads it.
+            self.insert_node("prim::Exit", range, [context], [TENSOR])
 
     def _enter(self, context: Value, expr: Expr) -> Value:
         methods = getattr(context.type, "methods", None)
@@ -437,6 +439,16 @@ class FunctionEmitter(AssignmentEmitter):
                 f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}",
                 expr.range,
             )
+        methods["__exit__"].ensure_defined(expr.range)
+        taken = len(methods["__exit__"].schema.arguments) - 1
+        if taken != 3:
+            raise TypeMismatchError(
+                f"__exit__ of '{context.type.annotation}' takes {taken} arguments besides self; "
+                "a with statement gives it three: the class of an exception, the exception and its traceback",
+                expr.range,
+                hint="def __exit__(self, type: Any, value: Any, traceback: Any) -> None",
+            )
+        methods["__enter__"].ensure_defined(expr.range)
         result = methods["__enter__"].schema.returns[0].type
         return self.insert_node("prim::Enter", expr.range, [context], [result]).output
 

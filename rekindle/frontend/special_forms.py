@@ -39,6 +39,17 @@ class SpecialForm(SugaredValue):
         return f"'{self.name}'"
 
 
+_MIRRORED: Final = {
+    "__eq__": "__eq__",
+    "__ne__": "__ne__",
+    "__lt__": "__gt__",
+    "__gt__": "__lt__",
+    "__le__": "__ge__",
+    "__ge__": "__le__",
+}
+"""Comparisons that ask the operand on the right have no names of their own."""
+
+
 class MagicMethod(SugaredValue):
     """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
     ``base``."""
@@ -60,9 +71,39 @@ class MagicMethod(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         if args and isinstance(args[0].type, ClassType):
+            fallback = self._fallback(range, graph, args)
+            if fallback is not None:
+                return fallback
             method = SimpleValue(args[0].materialise(graph)).attribute(range, graph, self.method)
             return method.call(range, graph, args[1:], kwargs, targets)
+        if len(args) == 2 and isinstance(args[1].type, ClassType) and self._reflected in args[1].type.methods:
+            method = SimpleValue(args[1].materialise(graph)).attribute(range, graph, self._reflected)
+            return method.call(range, graph, args[:1], kwargs, targets)
         return self.base.call(range, graph, args, kwargs, targets)
+
+    @property
+    def _reflected(self) -> str:
+        """The method by which the operand on the right answers where the one on the left does not."""
+        return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
+
+    def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -> SugaredValue | None:
+        """What Python does where an object does not have the method; None where it has it, or nothing is left to do."""
+        owner = args[0].type
+        if not isinstance(owner, ClassType) or owner.is_module or self.method in owner.methods:
+            return None
+        if self.method == "__ne__" and "__eq__" in owner.methods:
+            equal = MagicMethod("__eq__", self.base).call(range, graph, args, [], 1).as_value(range, graph)
+            return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
+        if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
+            kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
+            values = [item.materialise(graph) for item in args]
+            return SimpleValue(graph.insert(kind, values, range=range))
+        if self.method == "__str__" and "__repr__" in owner.methods:
+            return MagicMethod("__repr__", self.base).call(range, graph, args, [], 1)
+        if self.method == "__bool__" and "__len__" in owner.methods:
+            length = MagicMethod("__len__", self.base).call(range, graph, args, [], 1).as_value(range, graph)
+            return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
+        return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None
 
     def as_type(self, range: SourceRange) -> Type | None:
         return self.base.as_type(range)

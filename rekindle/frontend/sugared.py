@@ -45,6 +45,13 @@ class SugaredValue:
         """``self.name = value``"""
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
+    def attribute_type(self, name: str) -> Type | None:
+        """The type of the slot ``name``, which types literals that are assigned to it."""
+        return None
+
+    def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
+        """``self.name: type = …`` declares the slot, where it can be declared at all."""
+
     def as_type(self, range: SourceRange) -> Type | None:
         """The type that this names, where it names one."""
         return None

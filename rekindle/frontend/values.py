@@ -83,6 +83,13 @@ class SimpleValue(SugaredValue):
         if found is not None:
             return found
         type = self.value.type
+        if isinstance(type, ClassType) and not type.is_module:
+            hint: str | None = f"give it a value in __init__: self.{name} = …"
+            if name.startswith("__"):
+                hint = f"define the method: def {name}(self, …)"
+            if type.python_class is not None and isinstance(vars(type.python_class).get(name), classmethod):
+                hint = "class methods cannot be compiled; make it a static method or a function"
+            raise UndefinedNameError(f"'{type.basename}' has no attribute or method '{name}'", range, hint=hint)
         hint = None
         if type.is_optional:
             hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"
@@ -157,10 +164,14 @@ class SimpleValue(SugaredValue):
             raise TypeMismatchError(
                 f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}",
                 range,
+                hint=type.attributes[name].note,
             )
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
         )
+
+    def attribute_type(self, name: str) -> Type | None:
+        return self.value.type.attribute_type(name) if isinstance(self.value.type, ClassType) else None
 
     # ----------------------------------------------------------------------------------------- calling
 

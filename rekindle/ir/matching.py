@@ -374,6 +374,8 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
         message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
         if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
             message += " (an empty list without an annotation is a List[Tensor])"
+        if formal.assumed:
+            message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
         raise Mismatch(message)
     return build
 

@@ -61,7 +61,8 @@ class Argument:
     ``size`` is the 2 of ``int[2]``: one int stands for a list of that length. ``spelling`` is the type as the schema
     writes it where that says more than ``type`` does (``ScalarType``, ``MemoryFormat``, ``Layout`` and ``SymInt`` are
     ints here), without its alias annotation and size; ``default_spelling`` the default, where the schema names a
-    number (``contiguous_format``, ``long``) or gives one for a whole list.
+    number (``contiguous_format``, ``long``) or gives one for a whole list. ``assumed`` is True where nothing declares
+    the type, so that it was taken for a Tensor.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Argument:
     size: int | None = None
     spelling: str | None = field(default=None, compare=False)
     default_spelling: str | None = field(default=None, compare=False)
+    assumed: bool = field(default=False, compare=False)
 
     @property
     def has_default(self) -> bool:

@@ -13,11 +13,12 @@ from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import Type
+from rekindle.ir.types import ClassType, Type
+from rekindle.program.classes import ClassNames, declare_class, define_class
 from rekindle.program.definition import define_function
 from rekindle.program.function import Function
 from rekindle.syntax.parser import parse_module
-from rekindle.syntax.views import Def
+from rekindle.syntax.views import ClassDef, Def, Ident
 
 resolver_of_frame: Callable[[FrameType], Resolver] | None = None
 """A slot: the names that a Python frame sees. :mod:`rekindle.scripting` fills it."""
@@ -49,15 +50,35 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
     return found
 
 
-class CompilationUnit:
-    """Functions that know each other by name.
+def parse_program(source: str | Source) -> tuple[list[Def], list[ClassDef]]:
+    """The functions and the classes that a program text defines.
 
-    ``CompilationUnit(source)`` compiles a program text: its functions become attributes. Names that the text does not
-    define are those that the caller sees.
+    Raises:
+        ParseError: it is no program.
+        CompileError: there is anything else in it.
+    """
+    functions: list[Def] = []
+    classes: list[ClassDef] = []
+    for statement in parse_module(source if isinstance(source, Source) else Source(source)):
+        if statement.tree.kind == Def.KIND:
+            functions.append(Def(statement.tree))
+        elif statement.tree.kind == ClassDef.KIND:
+            classes.append(ClassDef(statement.tree))
+        else:
+            raise CompileError("only functions and classes can be defined here", statement.range)
+    return functions, classes
+
+
+class CompilationUnit:
+    """Functions and classes that know each other by name.
+
+    ``CompilationUnit(source)`` compiles a program text: its functions and classes become attributes, the classes as
+    Python classes with compiled methods. Names that the text does not define are those that the caller sees.
     """
 
     def __init__(self, source: str | None = None) -> None:
         self._functions: dict[str, FunctionRecord] = {}
+        self._classes: dict[str, ClassType] = {}
         if source is not None:
             self._define(source, caller_resolver(1))
 
@@ -70,21 +91,37 @@ class CompilationUnit:
         self._define(source, caller_resolver(1))
 
     def _define(self, source: str, outer: Resolver) -> None:
-        resolver = ChainResolver(_UnitResolver(self), outer)
+        resolver = ChainResolver(_UnitResolver(self), ClassNames(self._classes), outer)
+        functions, classes = parse_program(source)
         records: list[FunctionRecord] = []
+        types: list[ClassType] = []
+        before = dict(self._functions), dict(self._classes)
         try:
-            for definition in parse_definitions(source):
-                name = definition.name.name
-                if name in self._functions:
-                    raise CompileError(f"the function '{name}' is defined already", definition.name.range)
-                self._functions[name] = _record(name, definition, resolver)
-                records.append(self._functions[name])
+            for class_definition in classes:
+                types.append(declare_class(self._free(class_definition.name)))
+                self._classes[class_definition.name.name] = types[-1]
+            for definition in functions:
+                records.append(_record(self._free(definition.name), definition, resolver))
+                self._functions[definition.name.name] = records[-1]
+            for type, class_definition in zip(types, classes, strict=True):
+                define_class(type, class_definition, resolver)
             for record in records:
                 record.ensure_defined()
         except CompileError:
-            for record in records:
-                del self._functions[record.name]
+            self._restore(*before)
             raise
+
+    def _free(self, name: Ident) -> str:
+        for known, what in ((self._functions, "function"), (self._classes, "class")):
+            if name.name in known:
+                raise CompileError(f"the {what} '{name.name}' is defined already", name.range)
+        return name.name
+
+    def _restore(self, functions: dict[str, FunctionRecord], classes: dict[str, ClassType]) -> None:
+        self._functions.clear()
+        self._functions.update(functions)
+        self._classes.clear()
+        self._classes.update(classes)
 
     def create_function(self, name: str, graph: Graph) -> Function:
         """Add a function made from a graph, which it takes over.
@@ -110,13 +147,16 @@ class CompilationUnit:
         return iter(self.get_functions())
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name == "_functions" else self._functions.get(name)
-        if found is None:
+        found = None if name in ("_functions", "_classes") else self._functions.get(name)
+        if found is not None:
+            return Function(found)
+        owner = None if name in ("_functions", "_classes") else self._classes.get(name)
+        if owner is None:
             raise AttributeError(f"there is no function '{name}' in this compilation unit")
-        return Function(found)
+        return owner.python_class
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._functions]
+        return [*super().__dir__(), *self._functions, *self._classes]
 
 
 def _record(name: str, definition: Def, resolver: Resolver) -> FunctionRecord:

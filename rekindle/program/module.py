@@ -9,10 +9,8 @@ from typing import Any, NoReturn
 import torch
 
 from rekindle.errors import CompileError, SourceRange
+from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import SimpleValue
-from rekindle.ir.graph import Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType
 from rekindle.ir.types.named import AttributeKind
@@ -37,20 +35,6 @@ _OF_FORWARD = frozenset({"graph", "inlined_graph", "schema"})
 
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
 """Methods of PyTorch's containers that change which items there are."""
-
-
-class ObjectBinding:
-    """``self`` of a method of which no more than the class is known."""
-
-    def __init__(self, type: ClassType) -> None:
-        self._type = type
-
-    @property
-    def type(self) -> ClassType:
-        return self._type
-
-    def sugared(self, value: Value) -> SugaredValue:
-        return SimpleValue(value)
 
 
 class ScriptModule(torch.nn.Module):

@@ -16,7 +16,14 @@ import torch
 from rekindle.errors import ArgumentError
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType
-from rekindle.runtime.conversion import Converter, NoMatch, converter_for, exact_class, to_python as to_python
+from rekindle.runtime.conversion import (
+    NOT_ASSIGNED,
+    Converter,
+    NoMatch,
+    converter_for,
+    exact_class,
+    to_python as to_python,
+)
 from rekindle.runtime.instructions import copy_constant
 from rekindle.runtime.lowering import is_writable
 
@@ -157,6 +164,8 @@ def describe(value: object) -> str:
     """A value in an error: its class and, where that is short, itself."""
     if value is None:
         return "None"
+    if value is NOT_ASSIGNED:
+        return "not assigned"
     name = type(value).__qualname__
     name = f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
     if isinstance(value, torch.Tensor):

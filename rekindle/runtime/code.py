@@ -22,7 +22,7 @@ from functools import cached_property
 
 from rekindle.ir.graph import Graph
 from rekindle.runtime.hot_loops import HotLoops
-from rekindle.runtime.instructions import Instruction, describe_constant
+from rekindle.runtime.instructions import Instruction, Opcode, describe_constant
 from rekindle.runtime.lowering import lower
 from rekindle.runtime.segments import Segment, Step, segments_of
 
@@ -65,6 +65,25 @@ class Code:
                 if jump is not None:
                     found[jump] = segment.boundary_index
         return found
+
+    @cached_property
+    def _with_statements(self) -> list[tuple[int, int, int]]:
+        """The indices of each ``prim::Enter`` and its ``prim::Exit``, and the register of the context manager."""
+        found: list[tuple[int, int, int]] = []
+        entered: list[int] = []
+        for index, instruction in enumerate(self.instructions):
+            if instruction.opcode is not Opcode.OPERATION:
+                continue
+            if instruction.node.kind == "prim::Enter":
+                entered.append(index)
+            elif instruction.node.kind == "prim::Exit" and entered:
+                found.append((entered.pop(), index, instruction.inputs[0]))
+        return sorted(found)
+
+    def entered_at(self, index: int) -> list[int]:
+        """The registers of the context managers that are entered while instruction ``index`` runs, the innermost
+        last."""
+        return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
     def segment_at(self, index: int) -> Segment:
         """The segment that holds instruction ``index``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -334,13 +335,67 @@ def _union(type: UnionType) -> Converter:
 # ------------------------------------------------------------------------------------------------------------ objects
 
 
-def _class(type: ClassType) -> Converter:
-    def fits(value: Any) -> bool:
-        if class_of(value) is type:
-            return True
-        return not type.is_module and type.python_class is not None and isinstance(value, type.python_class)
+class _Walk(threading.local):
+    """The objects whose attributes are still to be looked at, while a value is converted on this thread."""
 
-    return _fits(fits, type)
+    queue: list[tuple[Any, ClassType, str]] | None = None
+
+
+_walk = _Walk()
+
+NOT_ASSIGNED = object()
+"""Stands in errors for an attribute that an object does not have."""
+
+
+def _class(type: ClassType) -> Converter:
+    """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
+    the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
+    slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
+
+    def convert(value: Any) -> Any:
+        if class_of(value) is type:
+            return value
+        if type.is_module or type.python_class is None or _type(value) is not type.python_class:
+            raise NoMatch(type, value)
+        if _walk.queue is not None:
+            _walk.queue.append((value, type, ""))
+            return value
+        _walk.queue = [(value, type, "")]
+        try:
+            _check_objects(_walk.queue, slots)
+        finally:
+            _walk.queue = None
+        return value
+
+    return convert
+
+
+def _check_objects(
+    queue: list[tuple[Any, ClassType, str]], slots: dict[ClassType, list[tuple[str, Any, Converter]]]
+) -> None:
+    """Check the attributes of the objects in ``queue``, and of those that turn up meanwhile, each once. What fits after
+    conversion only, as an int does for a float, is converted for good."""
+    seen: set[int] = set()
+    while queue:
+        value, type, path = queue.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if type not in slots:
+            slots[type] = [
+                (slot.name, exact_class(slot.type), converter_for(slot.type)) for slot in type.attributes.values()
+            ]
+        for name, exact, convert in slots[type]:
+            found = getattr(value, name, NOT_ASSIGNED)
+            if _type(found) is exact:
+                continue
+            before = len(queue)
+            fitting = _within(convert, found, f"{path}.{name}")
+            if fitting is not found:
+                if isinstance(found, (torch.dtype, torch.layout, torch.memory_format)):
+                    raise NoMatch(type.attributes[name].type, found, f"{path}.{name}")
+                setattr(value, name, fitting)
+            queue[before:] = [(item, owner, f"{path}.{name}") for item, owner, _ in queue[before:]]
 
 
 def _interface(type: InterfaceType) -> Converter:

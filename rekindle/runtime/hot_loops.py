@@ -58,6 +58,11 @@ class _NotCompilable(Exception):
     """The loop has to be interpreted."""
 
 
+def _must_be_interpreted(instruction: Instruction) -> bool:
+    """Calls need the interpreter's stack; with statements need its registers, should an error come."""
+    return instruction.opcode in CALLS or instruction.node.kind == "prim::Enter"
+
+
 class HotLoops:
     """The loops of some instructions that have been compiled, and where their lines come from."""
 
@@ -75,7 +80,7 @@ class HotLoops:
 
         None where it has to be interpreted.
         """
-        if any(instruction.opcode in CALLS for instruction in self._instructions[start:end]):
+        if any(map(_must_be_interpreted, self._instructions[start:end])):
             return None
         writer = _Writer(self._instructions, self._light)
         try:

@@ -106,7 +106,7 @@ class InterpreterState:
                 self._cross(segment)
                 segment = self._segment
         except BaseException as error:
-            self._fail(segment, step, error.__traceback__)
+            self._fail(segment, step, error)
             raise
         result, self.result = self.result, None
         return result
@@ -128,7 +128,7 @@ class InterpreterState:
                 step(self.registers)
                 self._offset += 1
         except BaseException as error:
-            self._fail(segment, step, error.__traceback__)
+            self._fail(segment, step, error)
             raise
         self._pass_joints()
         return self._segment is not None
@@ -198,8 +198,10 @@ class InterpreterState:
 
     # --------------------------------------------------------------------------------------------------------- errors
 
-    def _fail(self, segment: Segment | None, step: Step | None, traceback: TracebackType | None) -> None:
-        """Note where the program stands, and let go of everything that it holds."""
+    def _fail(self, segment: Segment | None, step: Step | None, error: BaseException) -> None:
+        """Note where the program stands, leave the with statements that it is in, and let go of everything that it
+        holds."""
+        traceback = error.__traceback__
         index = 0 if segment is None else segment.boundary_index
         if step is not None:
             index = self.code.positions.get(step, index)
@@ -214,15 +216,36 @@ class InterpreterState:
         index = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
         self._places = [place for code, at in frames for place in places_of(code, at)]
+        managers: list[Any] = []
+        held = [waiting for _, waiting, _ in self._stack] + [self.registers]
+        for (code, at), registers in zip(frames, held, strict=True):
+            managers += [registers[register] for register in code.entered_at(at)]
         for _, registers, _ in self._stack:
             registers.clear()
         self.registers.clear()
         self._stack.clear()
         self._segment = None
+        _leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """The traceback of the error that ended the program: the places in its source, then ``tail``."""
         return traceback_through(self._places, tail)
+
+
+def _leave_all(managers: list[Any], error: BaseException) -> None:
+    """Tell the context managers of ``error``, the innermost first. What they answer does not count: an error goes on.
+
+    Raises:
+        BaseException: what one of them raises, in place of ``error``.
+    """
+    raised = error
+    while managers:
+        try:
+            managers.pop().__exit__(type(raised), raised, raised.__traceback__)
+        except BaseException as another:
+            raised = another
+    if raised is not error:
+        raise raised
 
 
 def places_of(code: Code, index: int) -> list[Place]:

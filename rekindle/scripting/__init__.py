@@ -3,6 +3,7 @@
 Importing it fills the slots that the floors below leave open for what knows Python objects.
 """
 
+import rekindle.scripting.classes
 import rekindle.scripting.context_managers
 import rekindle.scripting.frames
 import rekindle.scripting.modules

@@ -80,7 +80,7 @@ _OLD_TENSORS: Final = tuple(
 )
 """Python classes of tensors of one dtype, from before dtypes; they are not real subclasses of Tensor."""
 
-TypeHook = Callable[[type], Type | None]
+TypeHook = Callable[[type, SourceRange], Type | None]
 CLASS_HOOKS: list[TypeHook] = []
 """Asked in turn what a Python class means as a type, after the classes that this file knows. Others add to it."""
 
@@ -191,7 +191,8 @@ def kept_type(cls: type) -> Type | None:
     return found if isinstance(found, Type) else None
 
 
-def keep_type(cls: type, type: Type) -> None:
+def keep_type(cls: type, type: Type | None) -> None:
+    """Keep ``type`` with the class; with None forget what was kept."""
     setattr(cls, _KEPT, type)
 
 
@@ -206,7 +207,7 @@ def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Typ
     if is_named_tuple(cls):
         return named_tuple_type(cls, range, resolver)
     for hook in CLASS_HOOKS:
-        found = hook(cls)
+        found = hook(cls, range)
         if found is not None:
             return found
     return None

@@ -33,10 +33,12 @@ def compile_function(
     *,
     self_binding: SelfBinding | None = None,
     forms: Mapping[str, SugaredValue] | None = None,
+    names: Mapping[str, Any] | None = None,
 ) -> None:
     """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
 
-    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it.
+    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it, ``names`` are objects
+    that it may name though Python does not see them there, as a local class within its own annotations.
 
     Raises:
         CompileError: it cannot be compiled.
@@ -45,7 +47,7 @@ def compile_function(
     definition = function_def(function, record.basename)
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
-    resolver = PythonResolver.of_function(function, forms=forms)
+    resolver = PythonResolver.of_function(function, forms=forms, names=names)
     defaults = default_arguments(function)
     if not isinstance(declaration, types.FunctionType):
         parameters, result = annotated_types(function, definition, resolver)

@@ -121,9 +121,11 @@ def _compiled(type: ClassType, cls: type, name: str) -> FunctionRecord:
 def _declared(type: ClassType, name: str) -> FunctionRecord:
     """A method that is Python's; the program enters and leaves, and calls nothing else."""
     record = FunctionRecord(f"{type.name}.{name}")
-    record.declare(
-        FunctionSchema(name, "", (Argument("self", type),), (Argument("", NONE if name == "__exit__" else ANY),))
-    )
+    arguments = [Argument("self", type)]
+    if name == "__exit__":
+        arguments += [Argument(part, ANY) for part in ("type", "value", "traceback")]
+    result = Argument("", NONE if name == "__exit__" else ANY)
+    record.declare(FunctionSchema(name, "", tuple(arguments), (result,)))
     return record
 
 

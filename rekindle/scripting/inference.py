@@ -28,7 +28,7 @@ from rekindle.ir.types import (
     Type,
     unify_all,
 )
-from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
+from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 
 _SIMPLE: tuple[tuple[type, Type], ...] = (
     (bool, BOOL),
@@ -81,7 +81,16 @@ def infer(value: object) -> Type | NotInferable:
             f"the module '{type(value).__name__}' stands in a plain Python container, "
             "so that it is no part of the module; use nn.ModuleList or nn.ModuleDict"
         )
-    return NotInferable(f"a value of the Python class '{_class_name(value)}' cannot be part of a compiled program")
+    return _object(value)
+
+
+def _object(value: object) -> Type | NotInferable:
+    reason = f"a value of the Python class '{_class_name(value)}' cannot be part of a compiled program"
+    try:
+        found = find_type(type(value))
+    except CompileError as error:
+        return NotInferable(f"{reason}: {error.message}")
+    return found if isinstance(found, ClassType) else NotInferable(reason)
 
 
 def _guarded(make: Callable[[], Type]) -> Type | NotInferable:

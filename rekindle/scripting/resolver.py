@@ -29,10 +29,15 @@ class PythonResolver:
 
     @classmethod
     def of_function(
-        cls, function: types.FunctionType, *, forms: Mapping[str, SugaredValue] | None = None
+        cls,
+        function: types.FunctionType,
+        *,
+        forms: Mapping[str, SugaredValue] | None = None,
+        names: Mapping[str, Any] | None = None,
     ) -> PythonResolver:
-        """The names that the code of ``function`` sees: closed-over variables, then globals."""
-        return cls(closure_of(function), function.__globals__, classes_in_annotations(function), forms=forms)
+        """The names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
+        scopes = (closure_of(function), function.__globals__, classes_in_annotations(function), names or {})
+        return cls(*scopes, forms=forms)
 
     def find(self, name: str) -> Any:
         """The Python object called ``name``; a marker where there is none."""

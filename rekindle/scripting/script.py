@@ -15,6 +15,7 @@ from rekindle.errors import NotScriptableError, compiling
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
+from rekindle.scripting.classes import compile_class
 from rekindle.scripting.functions import boolean_dispatch_of, compiled_by_torch, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.modules import script_module
@@ -95,10 +96,9 @@ def _script_class(cls: type) -> type:
             f"'{cls.__name__}' is a module class; modules are compiled, not their classes",
             hint=f"make one first: script({cls.__name__}(…))",
         )
-    raise NotScriptableError(
-        f"the class '{cls.__name__}' cannot be compiled: "
-        "classes other than modules, NamedTuples and enums are not supported yet"
-    )
+    with _scripting, compiling(cls.__name__):
+        compile_class(cls)
+    return cls
 
 
 def _hint(obj: object) -> str:

@@ -12,7 +12,6 @@ KNOWN_DIFFERENCES: dict[str, str] = {
     "assignment.augmented_tensor_bits": f"{_AUGMENTED}: it makes a new tensor for |= and &=",
     "assignment.augmented_tensor_power": f"{_AUGMENTED}: it makes a new tensor for **=",
     "assignment.augmented_tensor_remainder": f"{_AUGMENTED}: it takes C's fmod for %=",
-    "calls.without_gradient": "prim::Exit has the type that __exit__ gives, None; torch.jit says Tensor",
     "tuples.star_middle": _STAR,
     "tuples.star_unpack": _STAR,
 }

@@ -65,9 +65,9 @@ def test_redefinition_is_refused():
     )
 
 
-def test_only_functions_can_be_defined():
+def test_only_functions_and_classes_can_be_defined():
     assert message_of(CompileError, lambda: rekindle.CompilationUnit("x = 3\n")) == (
-        "only functions can be defined here\n    x = 3\n    ^^^^^"
+        "only functions and classes can be defined here\n    x = 3\n    ^^^^^"
     )
 
 

@@ -64,27 +64,6 @@ class Plain:
         self.n = n
 
 
-def test_classes():
-    assert error_of(NotScriptableError, Plain) == (
-        "the class 'Plain' cannot be compiled: classes other than modules, NamedTuples and enums are not supported yet"
-    )
-
-
-def makes_plain(n: int) -> int:
-    return Plain(n).n
-
-
-def test_objects_of_classes():
-    assert error_of(NotScriptableError, makes_plain) == (
-        "objects of the class 'Plain' cannot be made in a program: classes are not compiled yet\n"
-        '  File "FILE", line N\n'
-        "    def makes_plain(n: int) -> int:\n"
-        "        return Plain(n).n\n"
-        "               ^^^^^\n"
-        "Hint: use a NamedTuple, a Dict or a Tuple, or make the object outside and pass what it holds"
-    )
-
-
 @rekindle.ignore
 def ignored(x):
     return x

@@ -28,6 +28,9 @@ def assert_same(actual: Any, expected: Any, where: str = "result", *, exact_dtyp
         torch.testing.assert_close(actual, expected, equal_nan=True, msg=lambda text: f"{where}: {text}")
     elif dataclasses.is_dataclass(expected):
         assert_same(vars(actual), vars(expected), where, exact_dtype=exact_dtype)
+    elif type(expected).__eq__ is object.__eq__ and hasattr(expected, "__dict__"):
+        assert type(actual) is type(expected), f"{where} is a {type(actual).__name__}, not a {type(expected).__name__}"
+        assert_same(vars(actual), vars(expected), where, exact_dtype=exact_dtype)
     else:
         assert type(actual) is type(expected), f"{where} is a {type(actual).__name__}, not a {type(expected).__name__}"
         assert actual == expected, f"{where} is {actual!r}, not {expected!r}"

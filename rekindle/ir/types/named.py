@@ -22,6 +22,8 @@ class ClassAttribute:
     name: str
     type: Type
     kind: AttributeKind = "attribute"
+    note: str | None = field(default=None, compare=False, repr=False)
+    """A hint for whoever is surprised by the type."""
 
 
 @dataclass(slots=True)

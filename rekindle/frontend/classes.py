@@ -1,0 +1,200 @@
+"""Script classes while a program is compiled: calls of a class make objects, and ``__init__`` says what
+attributes these have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import NONE, TENSOR, ClassType, Type, unshaped
+
+
+def construct(
+    type: ClassType, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
+) -> SugaredValue:
+    """Emit ``type(args, kwargs)``: an object without attributes, then the call of its ``__init__``."""
+    init = type.methods.get("__init__")
+    if init is None and (args or kwargs):
+        raise TypeMismatchError(f"'{type.basename}' takes no arguments: it has no __init__", range)
+    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
+    if init is not None:
+        MethodValue(made, init).call(range, graph, args, kwargs, 1)
+    return SimpleValue(made)
+
+
+class ScriptClassValue(SugaredValue):
+    """A class that a program text defines. Called, it makes an object."""
+
+    def __init__(self, type: ClassType) -> None:
+        self.type = type
+
+    @property
+    def description(self) -> str:
+        return f"the class '{self.type.basename}'"
+
+    def as_type(self, range: SourceRange) -> Type:
+        return self.type
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name in self.type.methods:
+            return FunctionValue(self.type.methods[name])
+        if name in self.type.constants:
+            return SimpleValue(graph.insert_constant(self.type.constants[name], range=range))
+        return super().attribute(range, graph, name)
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return construct(self.type, range, graph, args, kwargs)
+
+
+class ObjectBinding:
+    """``self`` of a method of which no more than the class is known."""
+
+    def __init__(self, type: ClassType) -> None:
+        self._type = type
+
+    @property
+    def type(self) -> ClassType:
+        return self._type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return SimpleValue(value)
+
+
+class InitBinding:
+    """``self`` of ``__init__``: the first assignment of an attribute makes it a slot of the class.
+
+    ``declared`` are the types that the body of the class declares. ``assumed`` are the parameters that were taken for
+    Tensors because they have no annotation.
+    """
+
+    def __init__(
+        self, type: ClassType, declared: Mapping[str, Type] | None = None, assumed: frozenset[str] = frozenset()
+    ) -> None:
+        self._type = type
+        self.declared = declared or {}
+        self.assumed = assumed
+
+    @property
+    def type(self) -> ClassType:
+        return self._type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return ObjectInMaking(value, self)
+
+
+class ObjectInMaking(SugaredValue):
+    """An object whose ``__init__`` is being compiled."""
+
+    def __init__(self, value: Value, binding: InitBinding) -> None:
+        self.value = value
+        self.binding = binding
+        self.type = binding.type
+        self.simple = SimpleValue(value)
+
+    @property
+    def description(self) -> str:
+        return self.simple.description
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if not self.simple.has_attribute(range, graph, name) and name not in self.type.static_methods:
+            raise UndefinedNameError(
+                f"attribute '{name}' of '{self.type.basename}' is used before __init__ has assigned it", range
+            )
+        return self.simple.attribute(range, graph, name)
+
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        return self.simple.has_attribute(range, graph, name)
+
+    def attribute_type(self, name: str) -> Type | None:
+        return self.type.attribute_type(name) or self.binding.declared.get(name)
+
+    # ------------------------------------------------------------------------------------------------------ assignments
+
+    def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
+        """``self.name: type = …``"""
+        known = self.attribute_type(name)
+        if known is not None and known != type:
+            raise TypeMismatchError(
+                f"attribute '{name}' of '{self.type.basename}' is declared twice: "
+                f"as {known.annotation} and as {type.annotation}",
+                range,
+            )
+        self._add(range, name, type)
+
+    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        if name not in self.type.attributes and name not in self.type.properties:
+            declared = self.binding.declared.get(name)
+            if declared is not None:
+                self._add(range, name, declared)
+            else:
+                self._add_from_value(range, graph, name, value)
+        self.simple.set_attribute(range, graph, name, value)
+
+    def _add_from_value(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        if graph.insert_point.owning_block is not graph.block:
+            raise UnsupportedError(
+                f"attribute '{name}' of '{self.type.basename}' is first assigned within an if or a loop, "
+                "so that it may not exist afterwards",
+                range,
+                hint=f"assign it before, or declare its type in the body of the class: {name}: "
+                f"{unshaped(value.type).annotation}",
+            )
+        self._add(range, name, unshaped(value.type))
+        self.type.attributes[name].note = self._note(name, value)
+
+    def _note(self, name: str, value: Value) -> str | None:
+        """What to tell a person whom the type of the attribute surprises."""
+        if value.type == NONE:
+            return f"declare what else it may be in __init__: self.{name}: Optional[…] = None"
+        if value.node.kind == "prim::EmptyListLiteral":
+            return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
+        given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None
+        if value.type == TENSOR and given in self.binding.assumed:
+            return f"parameter '{given}' of __init__ was taken for a Tensor because it has no annotation"
+        return None
+
+    def _add(self, range: SourceRange, name: str, type: Type) -> None:
+        if name in self.type.attributes:
+            return
+        if name.startswith("__") and not name.endswith("__"):
+            raise UnsupportedError(
+                f"attribute '{name}' has a private name, which Python changes behind the scenes",
+                range,
+                hint=f"begin it with one underscore: {name[1:]}",
+            )
+        if name in self.type.methods or name in self.type.static_methods:
+            raise UnsupportedError(f"'{name}' is a method of '{self.type.basename}' and cannot be assigned", range)
+        self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
+        self.type.add_attribute(name, type)
+
+    # --------------------------------------------------------------------------------------------- as any other object
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return self.simple.call(range, graph, args, kwargs, targets)
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return self.simple.length(range, graph)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        return self.simple.item(range, graph, index, type_hint)

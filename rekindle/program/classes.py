@@ -1,0 +1,137 @@
+"""Classes that a program text defines.
+
+Each gets a Python class, whose methods are the compiled ones: Python makes its objects, reads their attributes and
+calls their methods as those of any class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import literal_value
+from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import ClassType, Type
+from rekindle.program.calling import call
+from rekindle.program.definition import define_function
+from rekindle.program.names import unique_name
+from rekindle.runtime.arguments import bind
+from rekindle.runtime.executor import execute
+from rekindle.syntax.views import Assign, ClassDef, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
+
+
+class ClassNames:
+    """Classes of a program text, by name."""
+
+    def __init__(self, classes: dict[str, ClassType]) -> None:
+        self.classes = classes
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        found = self.classes.get(name)
+        return None if found is None else ScriptClassValue(found)
+
+    def resolve_type(self, name: str, range: SourceRange) -> Type | None:
+        return self.classes.get(name)
+
+
+def declare_class(name: str) -> ClassType:
+    """A class of which nothing but the name is known yet."""
+    return ClassType(unique_name(f"__torch__.{name}"))
+
+
+def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> None:
+    """Give ``owner`` the methods and constants of ``definition``, and the attributes that its ``__init__`` assigns.
+
+    Raises:
+        CompileError: the class has what no script class can have, or ``__init__`` cannot be compiled.
+    """
+    _check_bases(definition)
+    declared: dict[str, Type] = {}
+    for statement in definition.body:
+        _add_statement(owner, statement, declared, resolver)
+    for statement in definition.body:
+        if statement.tree.kind == Def.KIND:
+            _add_method(owner, Def(statement.tree), declared, resolver)
+    owner.python_class = _python_class(owner)
+    for method in sorted(owner.methods.values(), key=lambda record: record.basename != "__init__"):
+        method.ensure_defined()
+
+
+def _check_bases(definition: ClassDef) -> None:
+    for base in definition.bases:
+        if base.tree.kind == Var.KIND and Var(base.tree).name.name == "object":
+            continue
+        raise UnsupportedError(
+            f"the class '{definition.name.name}' inherits from '{base.range.text}'; "
+            "a class that a program uses inherits from nothing",
+            base.range,
+            hint=f"let it hold an object of '{base.range.text}' as an attribute",
+        )
+
+
+def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
+    """``name: type`` declares an attribute, ``name = value`` is a constant."""
+    kind = statement.tree.kind
+    if kind in (Def.KIND, Pass.KIND) or (
+        kind == ExprStmt.KIND and ExprStmt(statement.tree).expr.tree.kind == StringLiteral.KIND
+    ):
+        return
+    assign = Assign(statement.tree) if kind == Assign.KIND else None
+    if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
+        raise UnsupportedError("this cannot stand in the body of a class", statement.range)
+    name = Var(assign.targets[0].tree).name.name
+    if assign.value is not None:
+        owner.constants[name] = literal_value(assign.value)
+    elif assign.annotation is not None:
+        declared[name] = parse_type_expression(assign.annotation, resolver)
+
+
+def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], resolver: Resolver) -> None:
+    name = definition.name.name
+    if name in owner.methods:
+        raise UnsupportedError(f"the method '{name}' is defined twice", definition.name.range)
+    if not definition.params:
+        raise UnsupportedError(f"the method '{name}' takes no self", definition.name.range)
+    assumed = frozenset(param.name.name for param in definition.params if param.annotation is None)
+    binding: SelfBinding = InitBinding(owner, declared, assumed) if name == "__init__" else ObjectBinding(owner)
+
+    def define(record: FunctionRecord) -> None:
+        define_function(record, definition, resolver, self_binding=binding)
+
+    owner.methods[name] = FunctionRecord(f"{owner.name}.{name}", definer=define)
+
+
+def _python_class(owner: ClassType) -> type:
+    methods = {name: _python_method(record) for name, record in owner.methods.items()}
+    if "__init__" in methods:
+        methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
+    return type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})
+
+
+def _python_method(record: FunctionRecord) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return call(record, args, kwargs)
+
+    method.__name__ = method.__qualname__ = record.basename
+    return method
+
+
+def _python_init(name: str, record: FunctionRecord) -> Callable[..., None]:
+    """``__init__``, whose object has no attributes yet that could be looked at."""
+    schema: list[FunctionSchema] = []  # made once: what binds arguments is kept for each schema
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not schema:
+            declared = record.schema
+            schema.append(FunctionSchema(name, "", declared.arguments[1:], declared.returns))
+        execute(record, [self, *bind(schema[0], args, kwargs)])
+
+    init.__name__ = init.__qualname__ = "__init__"
+    return init

@@ -1,0 +1,280 @@
+"""Python classes within a program: their methods are compiled, and what ``__init__`` assigns are their attributes.
+
+Objects stay Python's own: a program makes them of the Python class, and reads and writes the attributes of those that
+it is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import sys
+import typing
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+
+import rekindle.scripting.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
+from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import FunctionValue, SimpleValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import ClassType, Property, Type
+from rekindle.program.calling import fit_value
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.annotations import (
+    CLASS_HOOKS,
+    class_annotations,
+    is_final,
+    keep_type,
+    kept_type,
+    type_of_annotation,
+)
+from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
+from rekindle.scripting.dataclass_methods import check_dataclass, define_generated, generated_methods
+from rekindle.scripting.functions import record_of
+from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
+from rekindle.scripting.resolver import PythonResolver, closure_of
+
+_NO_SCRIPT_CLASSES: Final = (
+    *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),
+    *(bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset),
+)
+"""Classes that mean something else, or nothing, with all that derive from them."""
+
+_TAKEN_OVER: Final = ("__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__")
+"""Methods by which a class changes what making an object or reading an attribute means."""
+
+_HEAP_TYPE: Final = 1 << 9
+
+
+def may_be_script_class(cls: type) -> bool:
+    """Whether ``cls`` is a plain class written in Python."""
+    if (
+        not cls.__flags__ & _HEAP_TYPE
+        or issubclass(cls, _NO_SCRIPT_CLASSES)
+        or cls.__module__ in ("typing", "builtins")
+    ):
+        return False
+    members = [inspect.unwrap(_function_of(member)) for member in vars(cls).values() if _is_routine(member)]
+    return all(hasattr(member, "__code__") for member in members)
+
+
+def _is_routine(member: object) -> bool:
+    return inspect.isroutine(_function_of(member))
+
+
+def _function_of(member: Any) -> Any:
+    return member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+
+
+def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
+    """The type of the objects of ``cls``; its ``__init__`` is compiled to learn of its attributes, its other methods
+    when they are called.
+
+    Raises:
+        NotScriptableError: the class does what no script class can do.
+        CompileError: ``__init__`` cannot be compiled.
+    """
+    found = kept_type(cls)
+    if isinstance(found, ClassType):
+        return found
+    _check(cls, range)
+    type = ClassType(unique_name(qualified_name(cls)), python_class=cls)
+    keep_type(cls, type)
+    try:
+        _Filler(cls, type).fill(range)
+    except BaseException:
+        keep_type(cls, None)
+        raise
+    return type
+
+
+def compile_class(cls: type) -> None:
+    """Compile all methods of ``cls``."""
+    type = script_class(cls)
+    records = [*type.methods.values(), *type.static_methods.values()]
+    records += [item.getter for item in type.properties.values()]
+    records += [item.setter for item in type.properties.values() if item.setter is not None]
+    for record in records:
+        record.ensure_defined()
+
+
+def _check(cls: type, range: SourceRange) -> None:
+    bases = [base.__name__ for base in cls.__bases__ if base is not object]
+    if bases:
+        raise NotScriptableError(
+            f"the class '{cls.__name__}' inherits from '{bases[0]}'; a class that a program uses inherits from nothing",
+            range,
+            hint=f"let it hold an object of '{bases[0]}' as an attribute",
+        )
+    for name in _TAKEN_OVER:
+        if name in vars(cls):
+            raise NotScriptableError(
+                f"the class '{cls.__name__}' defines {name}, which no program calls",
+                range,
+                hint="leave calls that need it to Python, in a function marked with @ignore",
+            )
+    if dataclasses.is_dataclass(cls):
+        check_dataclass(cls, range)
+    if not may_be_script_class(cls):
+        raise NotScriptableError(
+            f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python", range
+        )
+
+
+class _Filler:
+    """Gathers what a Python class has."""
+
+    def __init__(self, cls: type, type: ClassType) -> None:
+        self.cls = cls
+        self.type = type
+        init = vars(cls).get("__init__")
+        self.init = init if isinstance(init, FunctionType) else None
+        closure = {} if self.init is None else closure_of(self.init)
+        module = sys.modules.get(cls.__module__)
+        self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
+
+    def fill(self, range: SourceRange) -> None:
+        annotations = {name: annotation for name, (annotation, _) in class_annotations(self.cls).items()}
+        declared = {
+            name: type_of_annotation(annotation, range, self.resolver)
+            for name, annotation in annotations.items()
+            if not _is_constant_of_class(name, annotation, self.cls)
+        }
+        generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
+        for name, member in vars(self.cls).items():
+            if name not in generated and not ("__init__" in generated and name in declared):
+                self._member(name, member, declared, range)
+        for name in generated:
+            self.type.methods[name] = self._generated(name, declared)
+        if self.init is not None:
+            if "__init__" not in generated:
+                binding = InitBinding(self.type, declared, _without_annotation(self.init))
+                self.type.methods["__init__"] = self._record("__init__", self.init, binding)
+            self.type.methods["__init__"].ensure_defined(range)
+
+    def _member(self, name: str, member: Any, declared: dict[str, Type], range: SourceRange) -> None:
+        type = self.type
+        if name == "__init__":
+            return
+        if isinstance(member, FunctionType):
+            made = dataclasses.is_dataclass(self.cls) and inspect.unwrap(member).__code__.co_filename == "<string>"
+            if not made and not is_left_to_python(member):
+                type.methods[name] = self._record(name, member)
+        elif isinstance(member, staticmethod):
+            if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
+                type.static_methods[name] = record_of(member.__func__)
+        elif isinstance(member, property):
+            if isinstance(member.fget, FunctionType) and not is_left_to_python(member):
+                self._property(name, member.fget, member.fset)
+        elif name.startswith("__") or not is_constant(member):
+            return
+        elif name in declared:
+            self._default(name, member, declared[name], range)
+        elif isinstance(member, SIMPLE_CONSTANTS):
+            type.constants[name] = plain(member)
+
+    def _property(self, name: str, getter: FunctionType, setter: Any) -> None:
+        compiled_setter = self._record(f"__{name}_setter", setter) if isinstance(setter, FunctionType) else None
+        compiled_getter = self._record(f"__{name}_getter", getter)
+        for record in (compiled_getter, compiled_setter):
+            if record is not None:
+                self.type.methods[record.basename] = record
+        self.type.properties[name] = Property(name, compiled_getter, compiled_setter)
+
+    def _default(self, name: str, value: object, type: Type, range: SourceRange) -> None:
+        """``name: type = value`` in the body of the class: every object has it until it is assigned another one."""
+        try:
+            fitting = fit_value(value, type, f"'{name}' of '{self.cls.__name__}'")
+        except TypeError as why:
+            raise TypeMismatchError(str(why), range) from None
+        if fitting is not value:
+            raise TypeMismatchError(
+                f"'{name}' of '{self.cls.__name__}' is declared {type.annotation}, but its value is {value!r}", range
+            )
+        self.type.add_attribute(name, type)
+
+    def _generated(self, name: str, declared: dict[str, Type]) -> FunctionRecord:
+        binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)
+
+        def define(record: FunctionRecord) -> None:
+            define_generated(record, self.cls, self.type, declared, self.resolver, binding)
+
+        return FunctionRecord(f"{self.type.name}.{name}", definer=define)
+
+    def _record(self, name: str, function: FunctionType, binding: SelfBinding | None = None) -> FunctionRecord:
+        own = {self.cls.__name__: self.cls}
+
+        def define(record: FunctionRecord) -> None:
+            if not inspect.signature(function).parameters:
+                raise UnsupportedError(f"the method '{name}' of '{self.cls.__name__}' takes no self")
+            compile_function(record, function, self_binding=binding or ObjectBinding(self.type), names=own)
+
+        return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
+
+
+def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
+    """Whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
+    if is_final(annotation):
+        return name in vars(cls)
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
+    return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
+
+
+def _without_annotation(function: FunctionType) -> frozenset[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(item.name for item in parameters if item.annotation is inspect.Parameter.empty)
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+class PythonClassValue(ClassValue):
+    """A Python class of which a program can make objects."""
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        type = script_class(self.cls, range)
+        if name in type.methods and name in vars(self.cls):
+            return FunctionValue(type.methods[name])
+        if isinstance(vars(self.cls).get(name), classmethod):
+            raise NotScriptableError(
+                f"'{name}' of {self.description} is a class method, which cannot be compiled",
+                range,
+                hint="make it a static method or a function",
+            )
+        if name in type.constants:
+            return SimpleValue(graph.insert_constant(type.constants[name], range=range))
+        return super().attribute(range, graph, name)
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return construct(script_class(self.cls, range), range, graph, args, kwargs)
+
+
+def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
+    return PythonClassValue(cls, PythonResolver()) if may_be_script_class(cls) else None
+
+
+def _type_of_class(cls: type, range: SourceRange) -> Type | None:
+    return script_class(cls, range) if may_be_script_class(cls) else None
+
+
+CLASS_VALUE_HOOKS.append(_value_of_class)
+CLASS_HOOKS.append(_type_of_class)

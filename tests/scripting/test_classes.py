@@ -1,0 +1,568 @@
+"""Python classes within programs: what they are typed by, how their objects cross the boundary, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Dict, Final, List, Optional
+
+import pytest
+import torch
+from torch import nn
+
+import rekindle
+from rekindle.errors import (
+    ArgumentError,
+    NotScriptableError,
+    SchemaError,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
+from tests.oracle.corpus import Program, corpus
+from tests.support.messages import message_of
+from tests.support.oracle import normalise, script_with_torch
+
+PROGRAMS = [item for item in corpus() if item.name.startswith("classes.") and not isinstance(item.source, type)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=[item.name for item in PROGRAMS])
+def test_methods_have_the_graphs_of_torch_jit(program: Program) -> None:
+    """With all calls inlined, so that the graphs of the methods are looked at too."""
+    ours = normalise(str(rekindle.script(program.source).inlined_graph))
+    assert ours == normalise(str(script_with_torch(program.source).inlined_graph))
+
+
+# ----------------------------------------------------------------------------------------------------------- attributes
+
+
+class Node:
+    limit = 10
+    rate: Final[float] = 0.5
+    made: ClassVar[int] = 3
+    weight: float = 1.5
+    label: str
+
+    def __init__(self, value: float, name: Optional[str] = None):
+        self.value = value
+        self.next: Optional[Node] = None
+        self.children: List[Node] = []
+        if name is None:
+            self.label = "none"
+        else:
+            self.label = name
+
+    def add(self, child: Node) -> Node:
+        self.children.append(child)
+        return child
+
+    def total(self) -> float:
+        found = self.value
+        for child in self.children:
+            found += child.value
+        return found
+
+
+def uses_declared(value: float):
+    node = Node(value, "x")
+    node.next = Node(value + 1)
+    node.add(Node(3.0)).add(Node(4.0))
+    node.weight += 1
+    return node.total(), node.label, node.limit, Node.limit, node.rate, Node.made, node.weight
+
+
+def test_declarations_type_attributes():
+    assert rekindle.script(uses_declared)(2.0) == uses_declared(2.0) == (5.0, "x", 10, 10, 0.5, 3, 2.5)
+    rekindle.script(Node)
+    attributes = Node.__dict__["__rekindle_type__"].attributes
+    assert {name: slot.type.annotation.rpartition(".")[2] for name, slot in attributes.items()} == {
+        "weight": "float",
+        "value": "float",
+        "next": "Node]",
+        "children": "Node]",
+        "label": "str",
+    }
+
+
+def test_a_class_is_compiled_as_a_decorator_too():
+    @rekindle.script
+    class Local:
+        def __init__(self, n: int):
+            self.n = n
+
+        def other(self) -> Local:
+            return Local(self.n + 1)
+
+    def f(n: int) -> int:
+        return Local(n).other().n
+
+    assert isinstance(Local, type)
+    assert Local(3).other().n == rekindle.script(f)(3) == 4
+
+
+class Magnitude:
+    def __init__(self, n: int):
+        self.n = n
+
+    def __abs__(self) -> int:
+        return abs(self.n)
+
+    def __iadd__(self, n: int) -> Magnitude:
+        self.n += n
+        return self
+
+    def __getitem__(self, i: int) -> int:
+        return self.n * i
+
+    def __setitem__(self, i: int, value: int) -> None:
+        self.n = i * value
+
+
+def in_place(n: int):
+    m = Magnitude(n)
+    m += 3
+    m[2] += 1
+    return abs(m), m[1]
+
+
+def test_magic_methods_that_torchscript_does_not_know():
+    assert rekindle.script(in_place)(-9) == in_place(-9)
+
+
+class Length:
+    def __init__(self, metres: int):
+        self.metres = metres
+
+    def __rmul__(self, factor: int) -> int:
+        return factor * self.metres
+
+    def __eq__(self, other: Length) -> bool:  # type: ignore[override]
+        return self.metres == other.metres
+
+    def __lt__(self, other: int) -> bool:
+        return self.metres < other
+
+    def __repr__(self) -> str:
+        return str(self.metres) + " m"
+
+    def __len__(self) -> int:
+        return self.metres
+
+
+def answers_of_python(n: int):
+    length, plain = Length(n), Empty()
+    truths = [
+        bool(length),
+        bool(plain),
+        length != Length(3),
+        plain == Empty(),
+        plain == plain,
+        plain != plain,
+        3 > length,
+    ]
+    return 2 * length, str(length), f"{length}", truths
+
+
+def test_methods_that_an_object_does_not_have_are_what_python_makes_of_them():
+    for n in (0, 2, 3):
+        assert rekindle.script(answers_of_python)(n) == answers_of_python(n)
+
+
+class Empty:
+    pass
+
+
+def without_init(flag: bool) -> bool:
+    first = Empty()
+    other = first if flag else Empty()
+    return first is other
+
+
+def test_a_class_without_init():
+    compiled = rekindle.script(without_init)
+    assert compiled(True) is True
+    assert compiled(False) is False
+
+
+# -------------------------------------------------------------------------------------------------- across the boundary
+
+
+def double(node: Node) -> Node:
+    node.value *= 2
+    return node
+
+
+def total_of_chain(node: Node) -> float:
+    total = 0.0
+    current: Optional[Node] = node
+    while current is not None:
+        total += current.value
+        current = current.next
+    return total
+
+
+def make(value: float) -> Node:
+    return Node(value)
+
+
+def test_objects_are_pythons_own():
+    node = Node(1.5)
+    assert rekindle.script(double)(node) is node
+    assert node.value == 3.0
+    made = rekindle.script(make)(2.0)
+    assert type(made) is Node
+    assert made.add(node) is node
+    assert rekindle.script(double)(made).total() == 7.0
+
+
+def test_long_chains_and_circles():
+    first = last = Node(1.0)
+    for _ in range(5000):
+        last.next = Node(1.0)
+        last = last.next
+    assert rekindle.script(total_of_chain)(first) == 5001.0
+    last.children.append(first)
+    assert rekindle.script(total_of_chain)(first) == 5001.0
+
+
+def test_numbers_become_what_the_attribute_is():
+    node = Node(2)
+    assert rekindle.script(total_of_chain)(node) == 2.0
+    assert type(node.value) is float
+
+
+def wrong_argument(change: Any) -> str:
+    node = Node(1.0)
+    node.next = Node(2.0)
+    change(node)
+    return message_of(ArgumentError, lambda: rekindle.script(total_of_chain)(node)).partition("\nSignature")[0]
+
+
+NODE = f"__torch__.{__name__}.Node"
+EXPECTED = f"total_of_chain() argument 'node' (position 1) takes {NODE}, but got a Node, in which node"
+
+
+def test_attributes_of_arguments_are_looked_at():
+    def spoil(node: Any) -> None:
+        node.next.children = [Node(1.0), 3]
+
+    assert wrong_argument(spoil) == f"{EXPECTED}.next.children[1] is an int: 3 instead of {NODE}"
+    assert wrong_argument(lambda node: delattr(node.next, "value")) == (
+        f"{EXPECTED}.next.value is not assigned instead of float"
+    )
+    assert wrong_argument(lambda node: setattr(node, "label", None)) == f"{EXPECTED}.label is None instead of str"
+
+
+class Heavier(Node):
+    def total(self) -> float:
+        return 100.0
+
+
+def test_objects_of_derived_classes_are_refused():
+    with pytest.raises(ArgumentError, match=r"takes __torch__.*Node, but got a Heavier"):
+        rekindle.script(total_of_chain)(Heavier(1.0))
+
+
+class Holder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.node = Node(1.0)
+        self.nodes = [Node(2.0), Node(3.0)]
+        self.named: Dict[str, Node] = {}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.node.value += 1
+        self.named["first"] = self.nodes[0]
+        for node in self.nodes:
+            x = x + node.value
+        return x * self.node.value
+
+
+def test_objects_as_attributes_of_modules():
+    eager, original = Holder(), Holder()
+    compiled = rekindle.script(original)
+    for _ in range(3):
+        assert torch.equal(compiled(torch.ones(2)), eager(torch.ones(2)))
+    assert compiled.node is original.node
+    assert original.node.value == 4.0
+    assert compiled.named["first"] is original.nodes[0]
+
+
+class Opaque:
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+
+
+class HoldsOpaque(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.opaque = Opaque(1)
+
+    def forward(self, x: torch.Tensor, use: bool = False) -> torch.Tensor:
+        return x
+
+
+def test_objects_that_a_program_does_not_use_may_be_of_any_class():
+    assert torch.equal(rekindle.script(HoldsOpaque())(torch.ones(1)), torch.ones(1))
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+
+
+def error_of(error: type[Exception], obj: object) -> str:
+    return message_of(error, lambda: rekindle.script(obj))
+
+
+def makes_derived() -> float:
+    return Heavier(1.0).value
+
+
+def test_inheritance():
+    reason = (
+        "the class 'Heavier' inherits from 'Node'; a class that a program uses inherits from nothing\n{}"
+        "Hint: let it hold an object of 'Node' as an attribute"
+    )
+    assert error_of(NotScriptableError, Heavier) == reason.format("")
+    assert error_of(NotScriptableError, makes_derived) == reason.format(
+        '  File "FILE", line N\n'
+        "    def makes_derived() -> float:\n"
+        "        return Heavier(1.0).value\n"
+        "               ^^^^^^^\n"
+    )
+
+
+class Lazy:
+    def __init__(self, n):
+        self.n = n
+
+    def later(self) -> None:
+        self.m = 3
+
+    def missing(self) -> int:
+        return self.k
+
+
+def without_annotation():
+    return Lazy(3)
+
+
+def wrong_type(x: torch.Tensor):
+    lazy = Lazy(x)
+    lazy.n = 3
+    return lazy
+
+
+def test_missing_annotations():
+    assert error_of(SchemaError, without_annotation) == (
+        "'__init__' cannot be called with (int): argument 'n': expected Tensor, got int "
+        "('n' was taken for a Tensor because it has no annotation).\n"
+        "It is declared as\n"
+        "  __init__(Tensor n) -> NoneType\n"
+        '  File "FILE", line N\n'
+        "    def without_annotation():\n"
+        "        return Lazy(3)\n"
+        "               ^^^^"
+    )
+    assert error_of(TypeMismatchError, wrong_type) == (
+        "attribute 'n' of 'Lazy' is Tensor, got int\n"
+        '  File "FILE", line N\n'
+        "    def wrong_type(x: torch.Tensor):\n"
+        "        lazy = Lazy(x)\n"
+        "        lazy.n = 3\n"
+        "        ^^^^^^\n"
+        "Hint: parameter 'n' of __init__ was taken for a Tensor because it has no annotation"
+    )
+
+
+def assigns_later(x):
+    Lazy(x).later()
+
+
+def reads_missing(x):
+    return Lazy(x).missing()
+
+
+def test_attributes_that_init_does_not_assign():
+    assert error_of(UndefinedNameError, assigns_later) == (
+        "'Lazy' has no attribute 'm' to assign\n"
+        '  File "FILE", line N\n'
+        "        def later(self) -> None:\n"
+        "            self.m = 3\n"
+        "            ^^^^^^\n"
+        "'later' is compiled because it is used here:\n"
+        '  File "FILE", line N\n'
+        "    def assigns_later(x):\n"
+        "        Lazy(x).later()\n"
+        "        ^^^^^^^^^^^^^\n"
+        "Hint: give it a value in __init__: self.m = …"
+    )
+    assert error_of(UndefinedNameError, reads_missing).partition("\n")[0] == "'Lazy' has no attribute or method 'k'"
+    assert error_of(UndefinedNameError, reads_missing).rpartition("\n")[2] == (
+        "Hint: give it a value in __init__: self.k = …"
+    )
+
+
+class Sometimes:
+    def __init__(self, n: int):
+        if n > 2:
+            self.n = n
+
+
+def test_first_assignment_within_a_branch():
+    assert error_of(UnsupportedError, Sometimes) == (
+        "attribute 'n' of 'Sometimes' is first assigned within an if or a loop, so that it may not exist afterwards\n"
+        '  File "FILE", line N\n'
+        "        def __init__(self, n: int):\n"
+        "            if n > 2:\n"
+        "                self.n = n\n"
+        "                ^^^^^^\n"
+        "Hint: assign it before, or declare its type in the body of the class: n: int"
+    )
+    # A failure leaves nothing behind.
+    assert error_of(UnsupportedError, Sometimes).startswith("attribute 'n' of 'Sometimes' is first assigned")
+
+
+class Nothing:
+    def __init__(self) -> None:
+        self.x = None
+
+    @classmethod
+    def make(cls) -> Nothing:
+        return cls()
+
+
+def assigns_more() -> None:
+    Nothing().x = 1
+
+
+def calls_class_method():
+    return Nothing.make()
+
+
+def calls_class_method_of_object():
+    return Nothing().make()
+
+
+def adds():
+    return Nothing() + 1
+
+
+def test_hints():
+    assert error_of(TypeMismatchError, assigns_more).rpartition("\n")[2] == (
+        "Hint: declare what else it may be in __init__: self.x: Optional[…] = None"
+    )
+    assert error_of(NotScriptableError, calls_class_method) == (
+        "'make' of the class 'Nothing' is a class method, which cannot be compiled\n"
+        '  File "FILE", line N\n'
+        "    def calls_class_method():\n"
+        "        return Nothing.make()\n"
+        "               ^^^^^^^^^^^^\n"
+        "Hint: make it a static method or a function"
+    )
+    assert error_of(UndefinedNameError, calls_class_method_of_object).rpartition("\n")[2] == (
+        "Hint: class methods cannot be compiled; make it a static method or a function"
+    )
+    assert error_of(UndefinedNameError, adds).rpartition("\n")[2] == "Hint: define the method: def __add__(self, …)"
+
+
+class Magic:
+    def __getattr__(self, name: str) -> int:
+        return 1
+
+
+class Early:
+    def __init__(self, n: int):
+        self.a = self.b
+        self.b = n
+
+
+class Leaves:
+    def __enter__(self) -> int:
+        return 1
+
+    def __exit__(self) -> None:  # noqa: PLE0302
+        pass
+
+
+def leaves():
+    with Leaves():
+        pass
+
+
+def gives_arguments():
+    return Empty(1)
+
+
+def test_what_classes_cannot_do():
+    assert error_of(NotScriptableError, Magic) == (
+        "the class 'Magic' defines __getattr__, which no program calls\n"
+        "Hint: leave calls that need it to Python, in a function marked with @ignore"
+    )
+    assert error_of(UndefinedNameError, Early).partition("\n")[0] == (
+        "attribute 'b' of 'Early' is used before __init__ has assigned it"
+    )
+    assert error_of(TypeMismatchError, leaves) == (
+        f"__exit__ of '__torch__.{__name__}.Leaves' takes 0 arguments besides self; a with statement gives it three: "
+        "the class of an exception, the exception and its traceback\n"
+        '  File "FILE", line N\n'
+        "    def leaves():\n"
+        "        with Leaves():\n"
+        "             ^^^^^^^^\n"
+        "Hint: def __exit__(self, type: Any, value: Any, traceback: Any) -> None"
+    )
+    assert error_of(TypeMismatchError, gives_arguments).partition("\n")[0] == (
+        "'Empty' takes no arguments: it has no __init__"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- dataclasses
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 2.0
+    name: str = "point"
+
+    def __post_init__(self) -> None:
+        self.x += 1
+
+    def norm(self) -> float:
+        return self.x + self.y
+
+
+def makes_points(n: int):
+    a, b, c = Point(n), Point(n, 2.0), Point(n, name="other", y=3.0)
+    return a.norm(), a == b, a == c, a != c, c.name, a.x
+
+
+def moves(point: Point) -> Point:
+    point.x += 1
+    return point
+
+
+def test_dataclasses():
+    assert rekindle.script(makes_points)(3) == makes_points(3)
+    point = Point(3)
+    assert rekindle.script(moves)(point) is point
+    assert point == Point(4)
+    rekindle.script(Point)
+
+
+@dataclass
+class Listing:
+    items: List[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    n: int
+
+
+def test_dataclasses_that_are_refused():
+    assert error_of(NotScriptableError, Listing) == (
+        "the field 'items' of the dataclass 'Listing' has a default_factory, which no program calls\n"
+        "Hint: give the field when the object is made, or write __init__"
+    )
+    assert error_of(NotScriptableError, Frozen).partition("\n")[0] == (
+        "the class 'Frozen' defines __setattr__, which no program calls"
+    )
