@@ -12,7 +12,7 @@ from rekindle.errors import RekindleError
 
 
 def message_of(error: type[Exception], action: Callable[[], Any]) -> str:
-    """The whole text of the ``error`` that ``action`` raises, with ``FILE`` for paths and ``N`` for numbers of lines."""
+    """The whole text of the ``error`` that ``action`` raises, with ``FILE`` for paths and ``N`` for line numbers."""
     with pytest.raises(error) as caught:
         action()
     if issubclass(error, RekindleError):
