@@ -19,14 +19,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compile_time, interpreter
+from benchmarks import compile_time, fork_wait, interpreter
 
 OUTPUT = Path(__file__).parent / "output"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
-    parser.add_argument("--only", choices=("compile_time", "interpreter"))
+    parser.add_argument("--only", choices=("compile_time", "interpreter", "fork_wait"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
@@ -40,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         nodes = interpreter.run(2 if options.quick else 30)
         found["interpreter"] = [_as_json(row) for row in nodes]
         console.print(_table("Time for an interpreted node", _interpreter_table(nodes)))
+    if options.only in (None, "fork_wait"):
+        tasks = fork_wait.run(2 if options.quick else 20)
+        found["fork_wait"] = [_as_json(row) for row in tasks]
+        console.print(_table("Tasks that are forked and waited for", _tasks_table(tasks)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console.print(f"written: {options.out}")
@@ -66,6 +70,22 @@ def _interpreter_table(rows: list[interpreter.Row]) -> list[list[str]]:
             f"{row.ratio:.2f}",
             f"{row.eager:.0f}",
             f"{row.naive:.0f}",
+        ]
+        for row in rows
+    ]
+    return [head, *body]
+
+
+def _tasks_table(rows: list[fork_wait.Row]) -> list[list[str]]:
+    head = ["program", "rekindle, ms", "torch.jit, ms", "ratio", "without forks, ms", "of that"]
+    body = [
+        [
+            row.what,
+            f"{row.rekindle:.1f}",
+            f"{row.torch_jit:.1f}",
+            f"{row.ratio:.2f}",
+            "" if row.rekindle_serial is None else f"{row.rekindle_serial:.1f}",
+            "" if row.of_serial is None else f"{row.of_serial:.2f}",
         ]
         for row in rows
     ]

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.ir.graph import Graph as Graph
+    from rekindle.program.asynchrony import fork as fork, wait as wait
     from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.program.function import Function as Function, Method as Method
     from rekindle.program.module import ScriptModule as ScriptModule
+    from rekindle.runtime.futures import Future as Future
     from rekindle.scripting.markers import (
         Attribute as Attribute,
         annotate as annotate,
         export as export,
-        fork as fork,
         ignore as ignore,
         is_scripting as is_scripting,
         is_tracing as is_tracing,
         isinstance_ as isinstance_,
         unused as unused,
-        wait as wait,
     )
     from rekindle.scripting.script import script as script
 
@@ -36,20 +36,21 @@ _HOMES: Final[dict[str, str]] = {
     "Attribute": "rekindle.scripting.markers",
     "CompilationUnit": "rekindle.program.compilation_unit",
     "Function": "rekindle.program.function",
+    "Future": "rekindle.runtime.futures",
     "Graph": "rekindle.ir.graph",
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
     "ScriptModule": "rekindle.program.module",
     "annotate": "rekindle.scripting.markers",
     "export": "rekindle.scripting.markers",
-    "fork": "rekindle.scripting.markers",
+    "fork": "rekindle.program.asynchrony",
     "ignore": "rekindle.scripting.markers",
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
     "script": "rekindle.scripting.script",
     "unused": "rekindle.scripting.markers",
-    "wait": "rekindle.scripting.markers",
+    "wait": "rekindle.program.asynchrony",
 }
 """Where each public name lives."""
 

@@ -323,9 +323,15 @@ def test_refinement_survives_the_exit_transform(golden: GoldenTexts, capsys: pyt
         assert ours == capsys.readouterr().out
 
 
-def test_fork_and_wait() -> None:
+def test_fork_and_wait(golden: GoldenTexts) -> None:
     compiled = rekindle.script(programs.forked)
-    torch.testing.assert_close(compiled(*TENSORS), (programs.arithmetic(*TENSORS), TENSORS[0] - TENSORS[1]))
+    text = str(compiled.graph)
+    assert normalise(text) == normalise(str(script_with_torch(programs.forked).graph))
+    assert str(parse_graph(text)) == text
+    golden("overview/forked", _without_folders(text))
+    expected = (programs.arithmetic(*TENSORS), TENSORS[0] - TENSORS[1])
+    for _ in range(3):
+        torch.testing.assert_close(compiled(*TENSORS), expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.forks import insert_fork
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
@@ -14,7 +13,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.matching import convert_value
-from rekindle.ir.types import NONE, STRING, TENSOR, DictType, ListType, TupleType, Type, without_none
+from rekindle.ir.types import NONE, STRING, TENSOR, DictType, FutureType, ListType, TupleType, Type, without_none
 from rekindle.syntax.views import Apply, Expr, StringLiteral
 
 
@@ -136,6 +135,22 @@ class CallEmitter(LoopEmitter):
         pairs = [item for pair in zip(keys, values, strict=True) for item in pair]
         return SimpleValue(self.insert_node("prim::DictConstruct", call.range, pairs, [type]).output)
 
+    # ------------------------------------------------------------------------------------------- tasks
+
+    def _fork(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``fork(function, arguments…)``: the call stands in a block, which becomes a graph of its own later."""
+        if not call.inputs:
+            raise TypeMismatchError("fork takes a function and its arguments", call.range)
+        callee = self.emit_sugared(call.inputs[0])
+        args = self.emit_arguments(call.inputs[1:])
+        kwargs = self.emit_keywords(call.attributes)
+        node = self.insert_node("prim::fork", call.range, [], [])
+        block = node.add_block()
+        with self.inside(block):
+            result = callee.call(call.range, self.graph, args, kwargs, 1).as_value(call.range, self.graph)
+            block.add_output(result)
+        return SimpleValue(node.add_output(FutureType(result.type)))
+
     # ---------------------------------------------------------------------------- attributes and types
 
     def _getattr(self, call: Apply, hint: Type | None) -> SugaredValue:
@@ -181,14 +196,6 @@ class CallEmitter(LoopEmitter):
         type = parse_type_expression(inputs[0], self.resolver)
         value = self.emit_expression(inputs[1])
         return SimpleValue(self.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
-
-    def _fork(self, call: Apply, hint: Type | None) -> SugaredValue:
-        if not call.inputs:
-            raise TypeMismatchError("fork takes a function and its arguments", call.range)
-        callee = self.emit_sugared(call.inputs[0])
-        args = self.emit_arguments(call.inputs[1:])
-        kwargs = self.emit_keywords(call.attributes)
-        return SimpleValue(insert_fork(call.range, self.graph, callee, args, kwargs))
 
     _FORMS: Final[dict[str, Callable[[CallEmitter, Apply, Type | None], SugaredValue]]] = {
         "range": _range,

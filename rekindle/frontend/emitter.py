@@ -22,6 +22,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
@@ -92,6 +93,7 @@ def emit_function(
     with room_to_recurse(definition.name.range):
         result = emitter.emit_definition(definition, schema, self_binding)
         convert_to_ssa(emitter.graph, result)
+        lift_closures(emitter.graph)
     returns = (Argument("", result),)
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, returns)
 

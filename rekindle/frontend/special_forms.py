@@ -312,8 +312,10 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
 }
 """What Python's own names mean."""
 
+FORK: Final = SpecialForm("fork")
+"""``fork``, which is no name of Python's."""
+
 ANNOTATE: Final = GLOBALS["annotate"]
 UNINITIALIZED: Final = GLOBALS["uninitialized"]
 UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]
 ISINSTANCE: Final = GLOBALS["isinstance"]
-FORK: Final = SpecialForm("fork")

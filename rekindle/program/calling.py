@@ -12,7 +12,8 @@ from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
 from rekindle.runtime.arguments import bind, describe, to_python
 from rekindle.runtime.conversion import NoMatch, converter_for
-from rekindle.runtime.executor import execute
+from rekindle.runtime.executor import execute, start
+from rekindle.runtime.futures import Future
 
 
 def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -23,6 +24,17 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     """
     schema = record.schema
     return result_of(schema, execute(record, bind(schema, args, kwargs)))
+
+
+def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
+    """Start a call of ``record`` on another thread; returns the future of its result.
+
+    Raises:
+        ArgumentError: the arguments do not fit its schema.
+    """
+    schema = record.schema
+    task = start(record, bind(schema, args, kwargs))
+    return task.then(lambda done: result_of(schema, done.value()))
 
 
 def result_of(schema: FunctionSchema, result: Any) -> Any:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-import rekindle.frontend.builtins
-import rekindle.runtime.futures  # noqa: F401  (both fill tables: builtins written in TorchScript, prim::fork)
+import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.errors import TypeMismatchError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
@@ -79,4 +78,6 @@ def clean_up(graph: Graph) -> None:
     verifier = verify if os.environ.get(VERIFY_SWITCH, "0") not in ("", "0") else None
     if verifier is not None:
         verifier(graph)
+    for node in graph.find_nodes("prim::fork"):
+        clean_up(node.get_graph("Subgraph"))
     run_passes(graph, CLEANUP_AFTER_EMISSION, verifier)

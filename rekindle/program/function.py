@@ -10,9 +10,10 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program.calling import call, inlined, result_of
+from rekindle.program.calling import call, inlined, launch, result_of
 from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
+from rekindle.runtime.futures import Future
 
 
 class _Compiled:
@@ -81,6 +82,10 @@ class Function(_Compiled):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, args, kwargs)
 
+    def launch(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start a call on another thread; returns the future of its result."""
+        return launch(self._record, args, kwargs)
+
     def __repr__(self) -> str:
         return f"<compiled function {self.qualified_name}>"
 
@@ -108,6 +113,10 @@ class Method(_Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
+
+    def launch(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start a call on another thread; returns the future of its result."""
+        return launch(self._record, (self.owner, *args), kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled method {self.qualified_name}>"

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.ir.records import FunctionRecord
+from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, code_of
+from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import foreign_frames
 
 
@@ -23,10 +25,21 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
     state.start(arguments)
     del arguments
     try:
-        return state.resume()
+        return state.finish()
     except BaseException as caught:
         error = caught.with_traceback(state.traceback(foreign_frames(caught.__traceback__)))
     try:
         raise error
     finally:
         del error  # its traceback holds this frame, which must not hold it in turn
+
+
+def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
+    """Have another thread execute ``record``; returns the future of what :func:`execute` would return.
+
+    Raises:
+        CompileError: the function cannot be compiled, where that has not been tried before.
+    """
+    state = InterpreterState(code_of(record))
+    state.start(arguments)
+    return launch(state)

@@ -14,7 +14,8 @@ of one function, which runs the iterations that are left::
                                                  (registers[4], registers[6]) = (r4, r6)
 
 Numbers live in variables meanwhile. The other registers are read, written and cleared as before, so that everything
-dies as before. A loop that calls other functions of the program is left alone, for a call may have to wait.
+dies as before. A loop that calls other functions of the program, forks or waits is left alone: it may have to stop
+in its middle.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable, Sequence, Set
 from types import CodeType
 from typing import Any
 
-from rekindle.runtime.instructions import CALLS, Instruction, Opcode, copy_constant
+from rekindle.runtime.instructions import BOUNDARIES, Instruction, Opcode, copy_constant
 
 HOT = 200
 """How often a loop comes back to its start before it is compiled: about as many steps take as long as compiling one."""
@@ -60,7 +61,7 @@ class _NotCompilable(Exception):
 
 def _must_be_interpreted(instruction: Instruction) -> bool:
     """Calls need the interpreter's stack; with statements need its registers, should an error come."""
-    return instruction.opcode in CALLS or instruction.node.kind == "prim::Enter"
+    return instruction.opcode in BOUNDARIES or instruction.node.kind == "prim::Enter"
 
 
 class HotLoops:

@@ -36,16 +36,23 @@ class Opcode(enum.Enum):
     """Run another function on the inputs, in a frame of its own."""
     CALL_METHOD = "CallMethod"
     """Run a method of the first input on the inputs."""
+    FORK = "Fork"
+    """Have another thread run a function on the inputs; write the future of its result."""
+    WAIT = "Wait"
+    """Write the value of the future that is the input. While there is none, the execution stands still."""
     STORE = "Store"
     """Return the inputs."""
 
 
 JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcode.LOOP_START, Opcode.LOOP_NEXT})
 CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
-ENDS_SEGMENT = JUMPS | CALLS | {Opcode.STORE}
+TASKS = frozenset({Opcode.FORK, Opcode.WAIT})
+BOUNDARIES = CALLS | TASKS | {Opcode.STORE}
+"""What the interpreter itself runs: more than the registers change."""
+ENDS_SEGMENT = JUMPS | BOUNDARIES
 """What may go on elsewhere than with the next instruction."""
 
-_WITH_EQUALS = CALLS | {Opcode.OPERATION, Opcode.STORE}
+_WITH_EQUALS = CALLS | TASKS | {Opcode.OPERATION, Opcode.STORE}
 
 
 @dataclass(slots=True, eq=False)
@@ -55,8 +62,8 @@ class Instruction:
     ``inputs`` are registers, and so are ``outputs``, where None stands for a result that nobody needs. ``moves``
     tells for each input whether this is its last use. ``cleared`` are the registers that are cleared for it: not
     those of numbers and the like, which hold no memory, and not those that the instruction itself writes. ``target``
-    is where a jump goes: the index of an instruction. ``function`` is what a call runs, where it is known before it
-    runs.
+    is where a jump goes: the index of an instruction. ``function`` is what a call or a fork runs, where it is known
+    before it runs.
     """
 
     opcode: Opcode

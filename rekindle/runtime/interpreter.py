@@ -17,8 +17,10 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
+from rekindle.runtime.futures import block_until_done
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.segments import Registers, Segment, Step
+from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
 
 
@@ -34,17 +36,19 @@ def code_of(record: FunctionRecord) -> Code:
 class InterpreterState:
     """One execution of ``code``.
 
-    :meth:`run` does it from start to end. :meth:`start`, then :meth:`step` or :meth:`resume` until
-    :attr:`is_finished`, do it in parts.
+    :meth:`run` does it from start to end, and has the thread stand still where the program waits. :meth:`start`, then
+    :meth:`step` or :meth:`resume` until :attr:`is_finished`, do it in parts.
     """
 
-    __slots__ = ("_offset", "_places", "_segment", "_stack", "code", "registers", "result")
+    __slots__ = ("_offset", "_places", "_segment", "_stack", "awaited", "code", "registers", "result")
 
     def __init__(self, code: Code) -> None:
         self.code = code
         self.registers: Registers = []
         self.result: Any = None
         """What the program returned, once it is finished."""
+        self.awaited: Any = None
+        """The unfinished future that the program stands before, if it does."""
         self._segment: Segment | None = None
         self._offset = 0
         self._stack: list[tuple[Code, Registers, Segment]] = []
@@ -62,7 +66,7 @@ class InterpreterState:
         self.start(arguments)
         del arguments
         try:
-            return self.resume()
+            return self.finish()
         except BaseException as caught:
             error = caught.with_traceback(self.traceback(foreign_frames(caught.__traceback__)))
         try:
@@ -81,13 +85,29 @@ class InterpreterState:
         self._offset = 0
         self._pass_joints()
 
+    def finish(self) -> Any:
+        """:meth:`resume` until the program is finished; in between the thread stands still."""
+        result = self.resume()
+        while self.awaited is not None:
+            try:
+                block_until_done(self.awaited)
+            except BaseException as error:  # an interrupt from the keyboard
+                self._fail(self._segment, None, error)
+                raise
+            result = self.resume()
+        return result
+
     def resume(self) -> Any:
-        """Run until the program is finished; returns its result.
+        """Run until the program is finished, or stands before a future that is not (:attr:`awaited`); returns its
+        result once it is finished.
 
         An error leaves as it is, with the interpreter's frames in its traceback; :meth:`traceback` has a better one.
         """
+        self.awaited = None
         while self._offset:
             self.step()
+            if self.awaited is not None:
+                return None
         segment = self._segment
         step = None
         try:
@@ -104,6 +124,8 @@ class InterpreterState:
                 # Nothing but the state may hold registers while it leaves a function: they die with its frame.
                 del registers
                 self._cross(segment)
+                if self.awaited is not None:
+                    return None
                 segment = self._segment
         except BaseException as error:
             self._fail(segment, step, error)
@@ -112,7 +134,11 @@ class InterpreterState:
         return result
 
     def step(self) -> bool:
-        """Run one instruction. Returns whether there are more."""
+        """Run one instruction. Returns whether there are more.
+
+        Before an unfinished future (:attr:`awaited`) it stays where it is.
+        """
+        self.awaited = None
         segment = self._segment
         if segment is None:
             return False
@@ -130,7 +156,8 @@ class InterpreterState:
         except BaseException as error:
             self._fail(segment, step, error)
             raise
-        self._pass_joints()
+        if self.awaited is None:
+            self._pass_joints()
         return self._segment is not None
 
     @property
@@ -160,13 +187,18 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- frames
 
     def _cross(self, segment: Segment) -> None:
-        """Run the call or the return at the end of ``segment``."""
+        """Run the call, the return, the fork or the wait at the end of ``segment``."""
         boundary = segment.boundary
         assert boundary is not None
-        if boundary.opcode is Opcode.STORE:
-            self._leave(boundary)
-        else:
-            self._enter(boundary, segment)
+        match boundary.opcode:
+            case Opcode.STORE:
+                self._leave(boundary)
+            case Opcode.FORK:
+                self._fork(boundary, segment)
+            case Opcode.WAIT:
+                self._wait(boundary, segment)
+            case _:
+                self._enter(boundary, segment)
 
     def _enter(self, call: Instruction, segment: Segment) -> None:
         caller = self.registers
@@ -194,6 +226,30 @@ class InterpreterState:
         for register in segment.boundary.outputs:
             if register is not None:
                 self.registers[register] = result
+        self._segment = segment.next
+
+    def _fork(self, fork: Instruction, segment: Segment) -> None:
+        assert fork.function is not None
+        state = InterpreterState(code_of(fork.function))
+        state.start([self.registers[register] for register in fork.inputs])
+        self._go_on(fork, segment, launch(state))
+
+    def _wait(self, wait: Instruction, segment: Segment) -> None:
+        future = self.registers[wait.inputs[0]]
+        if not future.done():
+            self.awaited = future
+            self._offset = len(segment.body)
+            return
+        self._go_on(wait, segment, future.value())
+
+    def _go_on(self, instruction: Instruction, segment: Segment, result: object) -> None:
+        """Write the result of an instruction at the end of ``segment``, and stand behind it."""
+        registers = self.registers
+        for register in instruction.cleared:
+            registers[register] = None
+        for output in instruction.outputs:
+            if output is not None:
+                registers[output] = result
         self._segment = segment.next
 
     # --------------------------------------------------------------------------------------------------------- errors

@@ -24,6 +24,7 @@ from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
@@ -31,6 +32,9 @@ WITHOUT_MEMORY = frozenset(
     {"IntType", "FloatType", "ComplexType", "BoolType", "NumberType", "NoneType", "DeviceObjType"}
 )
 """Types of values that need no clearing: keeping them keeps nothing alive."""
+
+FORKED = "<forked function>"
+"""The name, in tracebacks, of what ``fork`` runs."""
 
 UNBOUNDED = 2**63 - 1
 """The number of iterations of a `while` loop."""
@@ -194,6 +198,10 @@ class _Lowering:
                 self.call_function(node)
             case "prim::CallMethod":
                 self.call_method(node)
+            case "prim::fork":
+                self.fork(node)
+            case "aten::wait":
+                self._call(Opcode.WAIT, node, node.inputs, None, "")
             case _:
                 self.operation(node)
 
@@ -240,12 +248,23 @@ class _Lowering:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
 
+    def fork(self, node: Node) -> None:
+        """What is forked is a function of its own. Its graph stays that of the node."""
+        graph = node.get_graph("Subgraph")
+        arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
+        function = FunctionRecord(FORKED)
+        function.define(
+            graph, FunctionSchema(FORKED, "", arguments, tuple(Argument("", v.type) for v in graph.outputs))
+        )
+        self._call(Opcode.FORK, node, node.inputs, function, "")
+
     def _call(
         self, opcode: Opcode, node: Node, inputs: Sequence[Value], function: FunctionRecord | None, name: str
     ) -> None:
         dying = self.live.dies_at.get(node, set())
         outputs = self.define_outputs(node)
-        self.emit(opcode, node, inputs, outputs, dying=dying, name=f"{opcode.value}[{name}]").function = function
+        name = f"{opcode.value}[{name}]" if name else opcode.value
+        self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     # ------------------------------------------------------------------------------------------------------- branches
 

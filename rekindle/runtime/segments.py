@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 from rekindle.runtime.hot_loops import HOT, HotLoops
-from rekindle.runtime.instructions import CALLS, ENDS_SEGMENT, Instruction, Opcode, copy_constant
+from rekindle.runtime.instructions import BOUNDARIES, ENDS_SEGMENT, Instruction, Opcode, copy_constant
 
 Registers = list[Any]
 Step = Callable[[Registers], object]
@@ -27,9 +27,9 @@ class Segment:
     """The instructions from ``start`` on.
 
     ``body`` are those that just go on, ``end`` gives the next segment: the last instruction, or where there is no
-    jump, what leads to the segment behind. It is None if the last instruction, ``boundary``, calls or returns.
-    ``next`` is the segment behind a call. ``jump`` is ``end`` for those who go step by step: ``end`` may run what is
-    left of a loop all at once.
+    jump, what leads to the segment behind. It is None if the last instruction, ``boundary``, calls, forks, waits or
+    returns. ``next`` is the segment behind it. ``jump`` is ``end`` for those who go step by step: ``end`` may run what
+    is left of a loop all at once.
     """
 
     start: int
@@ -75,7 +75,7 @@ def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, S
     else:
         last = instructions[index]
         segment.next = at.get(index + 1)
-        if last.opcode in CALLS or last.opcode is Opcode.STORE:
+        if last.opcode in BOUNDARIES:
             segment.boundary = last
         else:
             segment.end = segment.jump = _jump(last, at[last.target], at.get(index + 1))
@@ -133,10 +133,11 @@ def _loop_next(counter: int, limit: int, body: Segment, behind: Segment) -> Jump
 def _warming(jump: Jump, behind: Segment, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
     """A jump back to the start of a loop, which compiles the loop when it has been taken often."""
     taken = 0
+    is_tried = False
     loop: Callable[[Registers], None] | None = None
 
     def jump_back(registers: Registers) -> Segment:
-        nonlocal taken, loop
+        nonlocal taken, is_tried, loop
         following = jump(registers)
         if following is behind:
             return behind
@@ -144,7 +145,8 @@ def _warming(jump: Jump, behind: Segment, compile: Callable[[], Callable[[Regist
             loop(registers)
             return behind
         taken += 1
-        if taken == HOT:
+        if taken >= HOT and not is_tried:  # several threads may count at once, and none see just that number
+            is_tried = True
             loop = compile()
         return following
 

@@ -49,11 +49,18 @@ def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
     users registered.
     """
     kept: list[TracebackType] = []
+    # What stands behind the last frame that goes stays as it is: an error that passes through a thousand futures, each
+    # of which adds its frames, does not copy those of all before.
+    result = traceback
+    pending: list[TracebackType] = []
     while traceback is not None:
         if _KEEP_INTERNAL_FRAMES or not _is_internal(traceback.tb_frame.f_code.co_filename):
-            kept.append(traceback)
+            pending.append(traceback)
+        else:
+            kept += pending
+            pending = []
+            result = traceback.tb_next
         traceback = traceback.tb_next
-    result: TracebackType | None = None
     for entry in reversed(kept):
         result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result

@@ -46,6 +46,7 @@ from rekindle.ir.types import (
     union,
 )
 from rekindle.program.names import qualified_name
+from rekindle.runtime.futures import Future
 from rekindle.syntax.parser import parse_expression
 
 if sys.version_info >= (3, 14):
@@ -158,6 +159,7 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     dict: lambda args: DictType(args[0], args[1]),
     collections.OrderedDict: lambda args: DictType(args[0], args[1]),
     torch.futures.Future: lambda args: FutureType(args[0]),
+    Future: lambda args: FutureType(args[0]),
     torch.jit.Future: lambda args: FutureType(args[0]),
     vars(_marks)["_Await"]: lambda args: AwaitType(args[0]),
     Final: lambda args: args[0],

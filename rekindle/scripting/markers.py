@@ -13,8 +13,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, overload
 
 from torch._jit_internal import FunctionModifiers
 
-from rekindle.runtime.futures import Future, start
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ATTRIBUTE = "_torchscript_modifier"
@@ -141,16 +139,6 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
         wanted = () if args == ((),) else args
         return len(obj) == len(wanted) and all(map(isinstance_, obj, wanted))
     raise TypeError(f"isinstance cannot tell whether a value is a {target_type}")
-
-
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
-    """The future of ``func(*args, **kwargs)``, which runs on another thread; in a compiled program as in Python."""
-    return start(lambda: func(*args, **kwargs))
-
-
-def wait(future: Any) -> Any:
-    """The result of a future, once it is there."""
-    return future.wait()
 
 
 def is_scripting() -> bool:

@@ -16,6 +16,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
+from rekindle.program import asynchrony
 from rekindle.scripting import markers
 
 
@@ -66,8 +67,8 @@ def _special() -> dict[int, SugaredValue]:
         id(markers.isinstance_): ISINSTANCE,
         id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
         id(torch.jit.fork): FORK,
-        id(markers.fork): FORK,
-        id(markers.wait): BuiltinFunction("aten::wait"),
+        id(asynchrony.fork): FORK,
+        id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
     }
     for function, answer in _constant_functions():

@@ -1,6 +1,5 @@
 """fork and wait: calls that run on other threads."""
 
-import threading
 from typing import Dict, List, Tuple
 
 import pytest
@@ -124,15 +123,6 @@ def test_futures_go_in_and_out():
         return torch.jit.wait(later)
 
     assert torch.equal(rekindle.script(takes_future)(later), torch.full((1,), 2.0))
-
-
-def test_who_waits_runs_what_has_not_begun():
-    seen: List[threading.Thread] = []
-    later = Future(lambda: seen.append(threading.current_thread()))
-    assert not later.done()
-    later.wait()
-    later.wait()
-    assert seen == [threading.current_thread()]
 
 
 def no_function(x):

@@ -1,0 +1,137 @@
+"""Two chains of large matrix products, forked and one after the other, with one thread within each product; here and
+in torch.jit. And what it costs to fork and wait for a task that does next to nothing.
+
+Every round runs each candidate once, one after the other, so that a machine that grows slower slows all of them; what
+is reported is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, List
+
+import torch
+from torch import Tensor
+
+import rekindle
+
+SIZE = 512
+PRODUCTS = 12
+TASKS = 1_000
+
+
+def chain(x: Tensor, n: int) -> Tensor:
+    y = x
+    for _ in range(n):
+        y = torch.mm(y, x)
+    return y
+
+
+def serial(a: Tensor, b: Tensor, n: int) -> Tensor:
+    return chain(a, n) + chain(b, n)
+
+
+def forked(a: Tensor, b: Tensor, n: int) -> Tensor:
+    first = torch.jit.fork(chain, a, n)
+    second = torch.jit.fork(chain, b, n)
+    return torch.jit.wait(first) + torch.jit.wait(second)
+
+
+def number(n: int) -> int:
+    return n + 1
+
+
+def many(n: int) -> int:
+    futures: List[torch.jit.Future[int]] = []
+    for i in range(n):
+        futures.append(torch.jit.fork(number, i))
+    total = 0
+    for future in futures:
+        total += torch.jit.wait(future)
+    return total
+
+
+@dataclass(slots=True)
+class Row:
+    """What was measured, in milliseconds here and in torch.jit; for chains also the time without forks."""
+
+    what: str
+    rekindle: float
+    torch_jit: float
+    rekindle_serial: float | None = None
+    torch_jit_serial: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """The time here over that of torch.jit: less than 1 is faster."""
+        return self.rekindle / self.torch_jit
+
+    @property
+    def of_serial(self) -> float | None:
+        """The time with forks over that without, here: 0.5 is the best that two cores can do."""
+        return None if self.rekindle_serial is None else self.rekindle / self.rekindle_serial
+
+
+def run(rounds: int = 20) -> list[Row]:
+    """Measure; takes about ten seconds."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            return [_chains(rounds), _tasks(rounds)]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _chains(rounds: int) -> Row:
+    torch.manual_seed(0)
+    a, b = (torch.randn(SIZE, SIZE) / SIZE**0.5 for _ in range(2))
+    candidates = [script(program) for program in (forked, serial) for script in (rekindle.script, _torch_script)]
+    expected = serial(a, b, PRODUCTS)
+    for candidate in candidates:
+        torch.testing.assert_close(candidate(a, b, PRODUCTS), expected)
+    times = _medians([lambda c=c: c(a, b, PRODUCTS) for c in candidates], rounds)
+    return Row(f"two chains of {PRODUCTS} products of {SIZE} x {SIZE}", *times)
+
+
+def _tasks(rounds: int) -> Row:
+    candidates = [script(many) for script in (rekindle.script, _torch_script)]
+    times = _medians([lambda c=c: c(TASKS) for c in candidates], rounds)
+    return Row(f"{TASKS} tasks that add two numbers", *times)
+
+
+def _torch_script(function: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(function)
+
+
+def _medians(candidates: list[Callable[[], object]], rounds: int) -> list[float]:
+    """Milliseconds."""
+    times: list[list[float]] = [[] for _ in candidates]
+    for round in range(rounds + 2):
+        for candidate, found in zip(candidates, times):
+            start = time.perf_counter()
+            candidate()
+            if round >= 2:  # the first rounds compile and warm up
+                found.append(time.perf_counter() - start)
+    return [statistics.median(found) * 1e3 for found in times]
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as text."""
+    lines = [f"{'ms':<42}{'rekindle':>10}{'torch.jit':>11}{'serial':>9}{'of serial':>11}{'to torch.jit':>14}"]
+    for row in rows:
+        serial = f"{row.rekindle_serial:>9.1f}{row.of_serial:>10.2f}x" if row.rekindle_serial else f"{'':>20}"
+        lines.append(f"{row.what:<42}{row.rekindle:>10.1f}{row.torch_jit:>11.1f}{serial}{row.ratio:>13.2f}x")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(f"{os.cpu_count()} cores")
+    print(table(run()))

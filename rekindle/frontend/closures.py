@@ -1,0 +1,41 @@
+"""Closures become graphs of their own.
+
+The emitter writes what is forked as a block, which uses what is around it as any block does:
+
+.. code-block:: text
+
+    %f : Future[Tensor] = prim::fork()               %f : Future[Tensor] = prim::fork_0(%x)
+      block0():                                      …
+        %1 : Tensor = aten::relu(%x)       becomes   with prim::fork_0 = graph(%x : Tensor):
+        -> (%1)                                        %1 : Tensor = aten::relu(%x)
+                                                       return (%1)
+"""
+
+from __future__ import annotations
+
+from rekindle.ir.graph import Graph, Node, Value
+
+
+def lift_closures(graph: Graph) -> None:
+    """Give every ``prim::fork`` that has a block a graph instead, and what the block uses as its inputs."""
+    for node in graph.find_nodes("prim::fork"):
+        if node.blocks:
+            _lift(node)
+
+
+def _lift(node: Node) -> None:
+    """The captured values are inputs in the order in which they are first used."""
+    subgraph = Graph()
+    captured: dict[Value, Value] = {}
+
+    def outside(value: Value) -> Value:
+        found = captured.get(value)
+        if found is None:
+            found = captured[value] = subgraph.add_input().copy_metadata(value)
+        return found
+
+    subgraph.block.clone_from(node.blocks[0], outside)
+    node.erase_block(0)
+    for value in captured:
+        node.add_input(value)
+    node.set_attribute("Subgraph", subgraph)

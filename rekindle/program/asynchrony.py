@@ -1,0 +1,42 @@
+"""``fork`` and ``wait`` as Python calls them. In a program they are instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from rekindle.program.function import Function, Method
+from rekindle.runtime.futures import Future
+from rekindle.runtime.tasks import launch_call
+
+T = TypeVar("T")
+
+
+def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+    """The future of ``func(*args, **kwargs)``, which runs on another thread; in a program as in Python.
+
+    In a program, ``func`` is a function, a method, a module or an operator. In Python it is anything that can be
+    called. A task that waits gives its thread back, if it is a compiled function or method; Python's functions stand
+    still, and another thread stands in for theirs.
+
+    Gradient mode, inference mode and autocasting go along. Where a ``TorchFunctionMode`` or a ``TorchDispatchMode``
+    is active, which belongs to one thread, the call is made at once. An error of the call is raised where its result
+    is waited for.
+
+    Raises:
+        ArgumentError: ``func`` is compiled, and the arguments do not fit its schema.
+    """
+    if isinstance(func, (Function, Method)):
+        return func.launch(*args, **kwargs)
+    return launch_call(lambda: func(*args, **kwargs))
+
+
+def wait(future: Future[T] | torch.futures.Future[T]) -> T:
+    """The value of ``future``, once it is there.
+
+    Raises:
+        Whatever the task raised; the traceback shows the places in it and the one that waits.
+    """
+    return future.wait()
