@@ -100,7 +100,16 @@ def models() -> bool:
     say("""A decoder whose loop stops on the data keeps its loop in the graph: nothing is unrolled or baked in.""")
     show("AttentionDecoder.forward (source)", textwrap.dedent(inspect.getsource(AttentionDecoder.forward)), "python")
     show("AttentionDecoder.forward (graph)", str(compiled(decoder)[0].graph), lines=60)
-    table = Table("model", "nodes", "compiled in", "inputs tried", "largest difference", "answer", title="Beside eager")
+    table = Table(
+        "model",
+        "nodes",
+        "compiled in",
+        "inputs tried",
+        "largest difference",
+        "answer",
+        title="Beside eager",
+        caption="the first includes loading the compiler",
+    )
     size, hidden = 16, 32
     cell = [
         *(torch.randn(4, size), torch.randn(4, hidden), torch.randn(4, hidden)),

@@ -11,7 +11,10 @@ import pytest
 import torch
 
 import rekindle
+from tests.oracle.corpus import Program, corpus, fresh
+from tests.oracle.known_differences import WRONG_ANSWERS
 from tests.support import torchscript_names
+from tests.support.equality import assert_same
 from tests.support.independence import PACKAGE, forbidden_torchscript
 from tests.support.references import forbidden_references
 
@@ -250,3 +253,27 @@ def test_everything_is_as_before_afterwards() -> None:
     assert vars(torch._C.Graph)["__init__"] is constructor
     f = in_package("def f():\n    return torch.jit.annotate(int, 1), torch.ops.aten.add.int(1, 2), torch._C.Graph()")
     assert f()[:2] == (1, 3)
+
+
+# ------------------------------------------------------------------------------------------- the main suite's samples
+
+
+@pytest.mark.parametrize("program", corpus()[::4], ids=lambda program: program.name)
+def test_programs_compile_and_run_within_the_traps(program: Program) -> None:
+    """Every fourth program of the corpus; all tests run so with ``pytest --independence``."""
+    with forbidden_torchscript():
+        compiled = rekindle.script(program.subject())
+        answers = [compiled(*fresh(sample)) for sample in program.samples if not _raises(program, sample)]
+    eager = program.subject()
+    expected = [eager(*fresh(sample)) for sample in program.samples if not _raises(program, sample)]
+    if program.name not in WRONG_ANSWERS:
+        assert_same(answers, expected)
+
+
+def _raises(program: Program, sample: tuple[Any, ...]) -> bool:
+    """Whether eager raises on the sample; that both then raise the same is tested with the corpus."""
+    try:
+        program.subject()(*fresh(sample))
+    except Exception:
+        return True
+    return False
