@@ -26,6 +26,34 @@ FILES = sorted(Path(PACKAGE).rglob("*.py"))
 # -------------------------------------------------------------------------------------------------- reading the source
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "class X(torch.jit.ScriptModule): pass",
+        "@torch.jit.fork\ndef f(): pass",
+        "list(map(torch.jit.fork, []))",
+        "torch.jit.annotate(int, 1)",
+        "f = torch.jit.fork\nf(1)",
+        "x = [torch.jit.fork]",
+    ],
+)
+def test_a_name_known_by_identity_is_good_for_nothing_else(use: str) -> None:
+    assert forbidden_references(f"import torch\n{use}")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "id(torch.jit.annotate)",
+        "isinstance(x, (int, torch.jit.Attribute))",
+        "x = {torch.jit.Future: 1}",
+        "x = [(torch.jit.is_tracing, False)]",
+    ],
+)
+def test_a_name_may_be_known_by_identity(use: str) -> None:
+    assert forbidden_references(f"import torch\n{use}") == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_file_refers_to_torchscript(path: Path) -> None:
     assert forbidden_references(path.read_text(encoding="utf-8")) == []

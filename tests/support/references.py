@@ -18,19 +18,19 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
     tree = ast.parse(source)
     meanings = _meanings(tree)
     code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
-    called = {id(node.func) for node in code if isinstance(node, ast.Call)}
+    compared = _compared(tree)
     # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
     parts = {
         id(node.value)
         for node in code
-        if isinstance(node, ast.Attribute) and _dotted(node, meanings) & KNOWN_BY_IDENTITY
+        if isinstance(node, ast.Attribute) and id(node) in compared and _dotted(node, meanings) & KNOWN_BY_IDENTITY
     }
     found = {
         (node.lineno, name)
         for node in code
         if id(node) not in parts
         for name in _names_of(node, meanings)
-        if is_forbidden(name) and (id(node) in called or name not in KNOWN_BY_IDENTITY)
+        if is_forbidden(name) and (name not in KNOWN_BY_IDENTITY or id(node) not in compared)
     }
     # torch.jit.script is told once, not once more as torch.jit.
     return sorted(
@@ -38,6 +38,24 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
         for line, name in found
         if not any(other_line == line and other.startswith(f"{name}.") for other_line, other in found)
     )
+
+
+def _compared(tree: ast.Module) -> set[int]:
+    """The ids of the expressions of which only the identity is asked: in ``id(x)`` and ``isinstance(_, x)``, as keys of
+    a dict, and first in the rows of a table ``[(x, …), …]``. Nothing can be called, inherited or decorated by these."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Call(func=ast.Name(id="id"), args=[value])
+                | ast.Call(func=ast.Name(id="isinstance"), args=[_, value])
+            ):
+                found.update(map(id, value.elts if isinstance(value, ast.Tuple) else [value]))
+            case ast.Dict(keys=keys):
+                found.update(id(key) for key in keys if key is not None)
+            case ast.List(elts=rows) | ast.Tuple(elts=rows):
+                found.update(id(row.elts[0]) for row in rows if isinstance(row, ast.Tuple) and row.elts)
+    return found
 
 
 def _meanings(tree: ast.Module) -> dict[str, set[str]]:
