@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         isinstance_ as isinstance_,
         unused as unused,
     )
-    from rekindle.scripting.script import script as script
+    from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
 
 _HOMES: Final[dict[str, str]] = {
     "Attribute": "rekindle.scripting.markers",
@@ -49,6 +49,7 @@ _HOMES: Final[dict[str, str]] = {
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
     "script": "rekindle.scripting.script",
+    "script_if_tracing": "rekindle.scripting.script",
     "unused": "rekindle.scripting.markers",
     "wait": "rekindle.program.asynchrony",
 }

@@ -68,12 +68,35 @@ def _record(function: types.FunctionType, declaration: Declaration) -> FunctionR
     return FunctionRecord(unique_name(qualified_name(function)), definer=define, docstring=function.__doc__)
 
 
-def compiled_by_torch(obj: object) -> types.FunctionType | None:
-    """The Python function behind one that ``torch.jit.script`` has decorated and keeps; None for anything else."""
+def function_behind(obj: object) -> types.FunctionType | None:
+    """The Python function behind one that ``torch.jit.script`` has decorated and keeps, or that ``script_if_tracing``
+    has, ours or ``torch.jit``'s; None for anything else."""
+    if isinstance(obj, types.FunctionType):
+        return _compiled_if_tracing(obj)
     if not isinstance(obj, torch.jit.ScriptFunction):
         return None
     found = getattr(obj, "_torchdynamo_inline", None)
     return found if isinstance(found, types.FunctionType) else None
+
+
+_IF_TRACING: Final = "__script_if_tracing_wrapper"
+_ORIGINAL: Final = "__original_fn"
+"""The attributes that ``torch.jit`` leaves on what ``script_if_tracing`` gives."""
+
+
+def mark_as_compiled_if_tracing(wrapper: object, function: object) -> None:
+    """Have compilers, ``torch.jit`` too, take ``wrapper`` for ``function``."""
+    setattr(wrapper, _IF_TRACING, True)
+    setattr(wrapper, _ORIGINAL, function)
+
+
+def _compiled_if_tracing(wrapper: types.FunctionType) -> types.FunctionType | None:
+    held = vars(wrapper)
+    if _IF_TRACING not in held:
+        return None
+    function = held.get(_ORIGINAL)
+    behind = function_behind(function)
+    return function if behind is None and isinstance(function, types.FunctionType) else behind
 
 
 # ------------------------------------------------------------------------------------------------------------ overloads

@@ -28,7 +28,7 @@ from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.class_keys import class_key, constant_key
 from rekindle.scripting.constants import is_constant
 from rekindle.scripting.declarations import declared_in_init
-from rekindle.scripting.functions import compiled_by_torch
+from rekindle.scripting.functions import function_behind
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.markers import Attribute
 from rekindle.scripting.resolver import PythonResolver
@@ -241,10 +241,10 @@ class _Gatherer:
         """Whether ``value`` is something to call, which is no attribute but known to the compiler."""
         if isinstance(value, torch._ops.OpOverloadPacket):
             self.facts.builtins[name] = value._qualified_op_name
+        elif (original := function_behind(value)) is not None:
+            self.facts.functions[name] = original
         elif isinstance(value, Function) or inspect.isfunction(value):
             self.facts.functions[name] = value
-        elif (original := compiled_by_torch(value)) is not None:
-            self.facts.functions[name] = original
         elif inspect.ismethod(value) and value.__self__ is self.module and inspect.isfunction(value.__func__):
             self.facts.methods[name] = value.__func__
         elif callable(value) and (kind := builtin_kind(value)) is not None:

@@ -27,6 +27,7 @@ from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Prope
 from rekindle.program.function import Function
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
+from rekindle.scripting.functions import function_behind
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
@@ -76,6 +77,7 @@ def _class_function(cls: type, name: str) -> FunctionType | None:
     found = inspect.getattr_static(cls, name, None)
     if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
         return None  # what nn.Module itself can do is for Python only
+    found = function_behind(found) or found
     # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
     return None if modifier_of(found) is Modifier.COPIED else found
 

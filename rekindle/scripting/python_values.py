@@ -25,7 +25,7 @@ from rekindle.program.function import Function, Overloaded
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
-from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, compiled_by_torch, records_of
+from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.refusals import UnusableValue, did_you_mean
@@ -57,7 +57,7 @@ def sugared_value(
         return PacketValue(obj)
     if isinstance(obj, OpOverload):
         return BuiltinFunction(obj._schema.name)
-    original = compiled_by_torch(obj)
+    original = function_behind(obj)
     if original is not None:
         return function_value(original, resolver)
     kind = builtin_kind(obj) if callable(obj) else None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import threading
 import types
-from typing import Any, overload
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, overload
 
 import torch
 
@@ -16,9 +18,12 @@ from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.classes import compile_class
-from rekindle.scripting.functions import boolean_dispatch_of, compiled_by_torch, records_of
-from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.functions import boolean_dispatch_of, function_behind, mark_as_compiled_if_tracing, records_of
+from rekindle.scripting.markers import is_left_to_python, is_tracing
 from rekindle.scripting.modules import script_module
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _scripting = threading.RLock()
 """One thread scripts at a time: equal modules are to find each other's type."""
@@ -46,7 +51,7 @@ def script(obj: Any) -> Any:
     """
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj
-    original = compiled_by_torch(obj)
+    original = function_behind(obj)
     if original is not None:
         return _script_function(original)
     if isinstance(obj, torch.nn.Module):
@@ -64,6 +69,23 @@ def script(obj: Any) -> Any:
     raise NotScriptableError(
         f"a Python object of class '{spell_annotation(type(obj))}' cannot be compiled", hint=_hint(obj)
     )
+
+
+def script_if_tracing(fn: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function of a library that is to be compiled only where a trace would lose its control flow.
+
+    Called while a trace is recorded, the function is compiled. Called from Python otherwise, it is what it was. A
+    compiled program that calls it has it compiled, as any function.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        function = script(fn) if is_tracing() else fn
+        result: T = function(*args, **kwargs)
+        return result
+
+    mark_as_compiled_if_tracing(wrapper, fn)
+    return wrapper
 
 
 def _script_function(function: types.FunctionType) -> Any:
