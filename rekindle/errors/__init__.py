@@ -1,5 +1,14 @@
 """Where in the source something stands, and how to tell a person about it."""
 
+from rekindle.errors.archives import (
+    ArchiveError as ArchiveError,
+    ArchiveLimitError as ArchiveLimitError,
+    CorruptArchiveError as CorruptArchiveError,
+    MissingLibraryError as MissingLibraryError,
+    SaveError as SaveError,
+    UnsafeArchiveError as UnsafeArchiveError,
+    UnsupportedArchiveError as UnsupportedArchiveError,
+)
 from rekindle.errors.exceptions import (
     ArgumentError as ArgumentError,
     CompileError as CompileError,

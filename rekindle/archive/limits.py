@@ -1,0 +1,41 @@
+"""How much an archive may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(slots=True, frozen=True)
+class ArchiveLimits:
+    """How much an archive may ask for before it is refused with an :class:`~rekindle.errors.ArchiveLimitError`.
+
+    The defaults let through what people save, and keep a small hostile file from taking the memory or the time of a
+    machine. ``dataclasses.replace(ArchiveLimits(), ratio=1000)`` changes one.
+    """
+
+    members: int = 200_000
+    """Files in the archive."""
+    decompressed: int = 4 << 30
+    """Bytes that all compressed members may have together once decompressed. Stored members have what the file has."""
+    ratio: int = 200
+    """How many times larger than in the file a member may become, if it becomes larger than a mebibyte."""
+    pickle_bytes: int = 256 << 20
+    """The length of a pickle."""
+    pickle_opcodes: int = 5_000_000
+    """The instructions of a pickle; a list of numbers takes one each."""
+    pickle_memo: int = 2_000_000
+    """The objects that a pickle remembers."""
+    nesting: int = 200
+    """How many values of an archive may stand within one another: modules, lists, tuples, dicts, objects."""
+    type_nesting: int = 50
+    """How many types may stand within one another: ``List[Dict[str, Tensor]]`` has three."""
+    code_bytes: int = 64 << 20
+    """The length of the program texts together."""
+    empty_tensor_bytes: int = 1 << 40
+    """What the storage of a tensor on the device ``meta``, which has no bytes in the archive, may claim to have."""
+    steps: int = 10_000_000
+    """The instructions that ``__setstate__`` of all objects together may take."""
+
+
+DEFAULT_LIMITS: Final = ArchiveLimits()

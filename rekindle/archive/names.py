@@ -1,0 +1,84 @@
+"""The names of an archive's members: which are refused, because file systems or readers disagree on what they mean."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could lead out of a folder when the archive is unpacked, or that systems read differently.
+
+    Raises:
+        UnsafeArchiveError: it is such a name.
+    """
+    reason = _why_unsafe(name)
+    if reason is not None:
+        raise UnsafeArchiveError(
+            f"The archive has a member whose name {reason}.",
+            member=printable(name),
+            hint="PyTorch does not write such names; do not trust this file.",
+        )
+
+
+def _why_unsafe(name: str) -> str | None:
+    if not name:
+        return "is empty"
+    if any(ord(c) < 32 or ord(c) == 127 for c in name):
+        return "holds control characters"
+    if "\\" in name:
+        return "holds a backslash"
+    if name.startswith("/") or name[1:2] == ":":
+        return "is an absolute path"
+    parts = name.removesuffix("/").split("/")
+    if ".." in parts:
+        return "leads out of its folder"
+    if "." in parts or "" in parts:
+        return "has empty parts"
+    return None
+
+
+def check_distinct(names: list[str]) -> None:
+    """Refuse names that are equal, or equal but for their case or for how their accents are encoded: readers would
+    pick different ones.
+
+    Raises:
+        CorruptArchiveError: two names are equal.
+        UnsafeArchiveError: two names are nearly equal.
+    """
+    exact: set[str] = set()
+    folded: dict[str, str] = {}
+    for name in names:
+        if name in exact:
+            raise CorruptArchiveError("The archive has two members of this name.", member=printable(name))
+        exact.add(name)
+        key = name.casefold() if name.isascii() else unicodedata.normalize("NFKC", name).casefold()
+        other = folded.setdefault(key, name)
+        if other is not name:
+            raise UnsafeArchiveError(
+                f"The archive has two members whose names differ in their case alone: this one and "
+                f"'{printable(other)}'. Readers would pick different ones.",
+                member=printable(name),
+            )
+
+
+def printable(name: str) -> str:
+    """``name`` as it can stand in a message."""
+    short = name if len(name) <= 200 else name[:200] + "…"
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
+
+
+def top_folder(names: list[str]) -> str:
+    """The one folder that holds all members, whatever it is called; with the slash.
+
+    Raises:
+        CorruptArchiveError: there is more than one, or members stand outside.
+    """
+    tops = {name.partition("/")[0] if "/" in name else "" for name in names}
+    if len(tops) != 1 or "" in tops:
+        raise CorruptArchiveError(
+            "The members of the archive do not stand in one folder, as PyTorch writes them.",
+            hint="If the file was repacked, pack its top folder too: zip -r model.pt model/",
+        )
+    return tops.pop() + "/"
