@@ -13,6 +13,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Final as Final
 
+    from rekindle.api.install import (
+        install as install,
+        installed as installed,
+        is_installed as is_installed,
+        uninstall as uninstall,
+    )
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.ir.graph import Graph as Graph
     from rekindle.program.asynchrony import fork as fork, wait as wait
@@ -45,11 +51,15 @@ _HOMES: Final[dict[str, str]] = {
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "ignore": "rekindle.scripting.markers",
+    "install": "rekindle.api.install",
+    "installed": "rekindle.api.install",
+    "is_installed": "rekindle.api.install",
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",
+    "uninstall": "rekindle.api.install",
     "unused": "rekindle.scripting.markers",
     "wait": "rekindle.program.asynchrony",
 }

@@ -29,3 +29,8 @@ def test_where_names_live():
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="module 'rekindle' has no attribute 'trace_everything'"):
         rekindle.trace_everything
+
+
+def test_the_command_line_is_loaded_by_itself_alone():
+    text = "import rekindle, sys; rekindle.script; rekindle.install; sys.exit(bool({'click', 'rich'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0

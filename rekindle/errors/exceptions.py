@@ -10,8 +10,9 @@ class RekindleError(Exception):
     """The base of every error that this package raises on its own account."""
 
 
-class CompileError(RekindleError):
-    """A program that cannot be compiled.
+class CompileError(RekindleError, RuntimeError):
+    """A program that cannot be compiled. It is a RuntimeError for the sake of code written for ``torch.jit``, which
+    catches that.
 
     ``message`` says what is wrong, ``range`` where, ``hint`` what to do about it, ``frames`` which functions were being
     compiled (the outermost first). ``str()`` puts them together.

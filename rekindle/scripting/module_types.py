@@ -329,7 +329,13 @@ def foreign_type(module: ScriptModule) -> ConcreteModuleType:
 
 
 def check_initialised(module: torch.nn.Module) -> None:
+    """Refuse modules whose ``__init__`` did not finish the work, and those that ``torch.jit`` made."""
     name = type(module).__name__
+    if isinstance(module, torch.jit.ScriptModule):
+        raise NotScriptableError(
+            "the module was compiled by torch.jit, which does not keep what it was made from",
+            hint="compile the Python module instead",
+        )
     if "_parameters" not in vars(module):
         raise NotScriptableError(
             f"the module '{name}' has not been initialised", hint="call super().__init__() at the start of its __init__"

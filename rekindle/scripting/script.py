@@ -55,11 +55,6 @@ def script(obj: Any) -> Any:
     if original is not None:
         return _script_function(original)
     if isinstance(obj, torch.nn.Module):
-        if isinstance(obj, torch.jit.ScriptModule):
-            raise NotScriptableError(
-                "the module was compiled by torch.jit, which does not keep what it was made from",
-                hint="compile the Python module instead",
-            )
         with _scripting, compiling(type(obj).__name__):
             return script_module(obj)
     if inspect.isclass(obj):

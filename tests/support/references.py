@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tests.support.torchscript_names import KNOWN_BY_IDENTITY, is_forbidden
 
 
-def forbidden_references(source: str) -> list[tuple[int, str]]:
+def forbidden_references(source: str, *, may_replace: Collection[str] = ()) -> list[tuple[int, str]]:
     """The forbidden names that ``source`` uses as code, each with its line. Strings and comments are not code.
 
     Follows imports and their aliases (``from torch import _C as c``), plain assignments of a dotted name to a name,
     ``getattr`` with a literal name, and ``import_module`` with a literal path. A name means the same in the whole file;
     where it is bound twice, either meaning counts.
+
+    ``may_replace`` are modules whose class the source may change: ``torch.jit.__class__ = X``, and nothing else of
+    them.
     """
     tree = ast.parse(source)
     meanings = _meanings(tree)
+    replaced = _replaced(tree, meanings, may_replace)
     code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
     compared = _compared(tree)
     # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
@@ -28,7 +32,7 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
     found = {
         (node.lineno, name)
         for node in code
-        if id(node) not in parts
+        if id(node) not in parts and id(node) not in replaced
         for name in _names_of(node, meanings)
         if is_forbidden(name) and (name not in KNOWN_BY_IDENTITY or id(node) not in compared)
     }
@@ -41,20 +45,32 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
 
 
 def _compared(tree: ast.Module) -> set[int]:
-    """The ids of the expressions of which only the identity is asked: in ``id(x)`` and ``isinstance(_, x)``, as keys of
-    a dict, and first in the rows of a table ``[(x, …), …]``. Nothing can be called, inherited or decorated by these."""
+    """The ids of the expressions of which only the identity is asked: in ``id(x)``, ``isinstance(_, x)`` and
+    ``issubclass(_, x)``, as keys of a dict, and first in the rows of a table ``[(x, …), …]``. Nothing can be called,
+    inherited or decorated by these."""
     found: set[int] = set()
     for node in ast.walk(tree):
         match node:
             case (
                 ast.Call(func=ast.Name(id="id"), args=[value])
-                | ast.Call(func=ast.Name(id="isinstance"), args=[_, value])
+                | ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, value])
             ):
                 found.update(map(id, value.elts if isinstance(value, ast.Tuple) else [value]))
             case ast.Dict(keys=keys):
                 found.update(id(key) for key in keys if key is not None)
             case ast.List(elts=rows) | ast.Tuple(elts=rows):
                 found.update(id(row.elts[0]) for row in rows if isinstance(row, ast.Tuple) and row.elts)
+    return found
+
+
+def _replaced(tree: ast.Module, meanings: dict[str, set[str]], modules: Collection[str]) -> set[int]:
+    """The ids of the expressions that make up the target of ``torch.jit.__class__ = …``, for these modules."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=module, attr="__class__") as target]):
+                if _dotted(module, meanings) and _dotted(module, meanings) <= set(modules):
+                    found.update(id(part) for part in ast.walk(target))
     return found
 
 

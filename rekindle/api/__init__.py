@@ -1,0 +1,1 @@
+"""What spans the floors below: the drop-in for ``torch.jit``."""

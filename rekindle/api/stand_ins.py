@@ -1,0 +1,140 @@
+"""What ``torch.jit``'s names stand for while the drop-in is installed.
+
+Most are this package's own functions and classes as they are. A few differ in form from ``torch.jit``'s, and here are
+the forms that code written for ``torch.jit`` expects.
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import torch
+
+from rekindle.api.usage import Usage
+from rekindle.errors import NotScriptableError
+from rekindle.program import asynchrony
+from rekindle.program.compilation_unit import CompilationUnit
+from rekindle.program.function import Function, Method, Overloaded
+from rekindle.program.module import ScriptModule
+from rekindle.runtime.futures import Future
+from rekindle.scripting import markers
+from rekindle.scripting.annotations import is_named_tuple
+from rekindle.scripting.script import script as compile_program
+
+observers: Final[list[Usage]] = []
+"""Who counts what goes through; :mod:`rekindle.api.install` adds and removes them."""
+
+
+def count(kind: str, name: str) -> None:
+    """Tell everyone who counts of a program."""
+    for usage in tuple(observers):
+        usage.add(kind, name)
+
+
+# -------------------------------------------------------------------------------------------------------------- classes
+
+
+class _StandsForModules(type):
+    """The class of a class that stands for ``torch.jit.ScriptModule``: what ``torch.jit`` compiled before is still an
+    instance of it. Classes that users derive are classes like any other."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is not ScriptModuleStandIn:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is not ScriptModuleStandIn:
+            return type.__subclasscheck__(cls, subclass)
+        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
+
+
+class ScriptModuleStandIn(ScriptModule, metaclass=_StandsForModules):
+    """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
+
+
+class _StandsForFunctions(type):
+    """The class of the class that stands for ``torch.jit.ScriptFunction``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (Function, torch.jit.ScriptFunction))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
+
+
+class ScriptFunctionStandIn(Function, metaclass=_StandsForFunctions):
+    """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
+
+
+# ------------------------------------------------------------------------------------------------------------ functions
+
+
+def script(
+    obj: Any,
+    optimize: None = None,
+    _frames_up: int = 0,
+    _rcb: Callable[[str], Any] | None = None,
+    example_inputs: list[tuple[Any, ...]] | Mapping[Any, list[tuple[Any, ...]]] | None = None,
+) -> Any:
+    """``torch.jit.script``: :func:`rekindle.script` with the parameters that ``torch.jit`` has.
+
+    ``optimize`` and ``_frames_up`` mean nothing, ``example_inputs`` are not looked at (a warning says so). Objects that
+    ``torch.jit`` compiled are returned as they are.
+
+    Raises:
+        NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.
+        CompileError: it cannot be compiled, for the reason that the message gives.
+    """
+    if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return obj
+    if _rcb is not None:
+        raise NotScriptableError(
+            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
+            hint="leave _rcb out",
+        )
+    if example_inputs:
+        warnings.warn("example_inputs are not looked at; annotate the parameters instead", stacklevel=2)
+    compiled = compile_program(obj)
+    if compiled is not obj or _is_class(obj):
+        count(_kind(compiled), getattr(obj, "__qualname__", type(obj).__qualname__))
+    return compiled
+
+
+def _kind(compiled: object) -> str:
+    if isinstance(compiled, ScriptModule):
+        return "module"
+    return "function" if isinstance(compiled, (Function, Method, Overloaded)) else "class"
+
+
+def _is_class(obj: object) -> bool:
+    """Whether it is a class that was compiled: NamedTuples and enums are types without more."""
+    return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
+
+
+STAND_INS: Final[dict[str, Any]] = {
+    "Attribute": markers.Attribute,
+    "CompilationUnit": CompilationUnit,
+    # A program raises what Python would: nothing is wrapped.
+    "Error": Exception,
+    "Future": Future,
+    "RecursiveScriptModule": ScriptModuleStandIn,
+    "ScriptFunction": ScriptFunctionStandIn,
+    "ScriptModule": ScriptModuleStandIn,
+    "_fork": asynchrony.fork,
+    "_wait": asynchrony.wait,
+    "export": markers.export,
+    "fork": asynchrony.fork,
+    "ignore": markers.ignore,
+    "isinstance": markers.isinstance_,
+    "script": script,
+    "unused": markers.unused,
+    "wait": asynchrony.wait,
+}
+"""The names of ``torch.jit`` that are taken, with what they stand for.
+
+``annotate``, ``is_scripting``, ``_unwrap_optional`` and the declarations of overloads are not among them: they mean the
+same to either compiler, and PyTorch's own eager code asks the first two all the time."""

@@ -1,0 +1,32 @@
+"""What went through the drop-in: how many programs, and which."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+
+class Usage:
+    """The programs that reached this package under ``torch.jit``'s names, counted. Threads may add to it."""
+
+    __slots__ = ("_lock", "programs")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.programs: Counter[tuple[str, str]] = Counter()
+        """How often each was compiled or loaded: keys are ``("function", "f")``, ``("module", "Net")``,
+        ``("class", "Pair")``, ``("archive", "net.pt")``."""
+
+    def add(self, kind: str, name: str) -> None:
+        with self._lock:
+            self.programs[kind, name] += 1
+
+    def count(self, kind: str | None = None) -> int:
+        """How many programs there were: of one kind, or of all."""
+        return sum(number for (of_kind, _), number in self.programs.items() if kind in (None, of_kind))
+
+    def __repr__(self) -> str:
+        kinds = Counter[str]()
+        for (kind, _), number in self.programs.items():
+            kinds[kind] += number
+        return f"<Usage: {', '.join(f'{kind} {number}' for kind, number in sorted(kinds.items())) or 'nothing'}>"

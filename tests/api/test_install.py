@@ -1,0 +1,347 @@
+"""Code that knows nothing of this package uses it under torch.jit's names, and everything is as before afterwards."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import types
+import unittest.mock
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import rekindle
+from rekindle.api.stand_ins import STAND_INS
+
+# A program as people write it: names taken at import, decorators at import.
+PROGRAM = """
+import torch
+from torch import jit
+from torch.jit import Final, script
+
+
+@script
+def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+    return x * factor
+
+
+@torch.jit.script
+class Pair:
+    def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        self.first = first
+        self.second = second
+
+    def total(self) -> torch.Tensor:
+        return self.first + self.second
+
+
+class Net(torch.nn.Module):
+    width: Final[int]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = 3
+        self.linear = torch.nn.Linear(2, 3)
+        self.names = torch.jit.Attribute([], list[str])
+
+    @torch.jit.export
+    def doubled(self, x: torch.Tensor) -> torch.Tensor:
+        return scaled(x)
+
+    @torch.jit.ignore
+    def told(self, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @jit.unused
+    def never(self, x: torch.Tensor) -> torch.Tensor:
+        return sorted(x, key=lambda item: item)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if torch.jit.is_scripting():
+            future: torch.jit.Future[torch.Tensor] = torch.jit.fork(scaled, self.linear(x))
+            return self.told(torch.jit.wait(future)) + self.width
+        return self.told(scaled(self.linear(x))) + self.width
+"""
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    names = {module: dict(vars(module)) for module in (torch.jit, torch.jit._script, torch.jit._async)}
+    yield
+    assert not rekindle.is_installed()
+    for module, before in names.items():
+        assert type(module) is types.ModuleType
+        assert vars(module) | before == vars(module)
+        assert {*vars(module)} - {*before} <= {"__warningregistry__"}
+
+
+def test_a_program_that_knows_nothing_of_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program_that_knows_nothing.py").write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with rekindle.installed() as usage:
+        names = importlib.import_module("program_that_knows_nothing")
+        scripted = torch.jit.script(names.Net())
+        assert isinstance(scripted, torch.jit.ScriptModule)
+        assert isinstance(names.scaled, torch.jit.ScriptFunction)
+    assert isinstance(scripted, rekindle.ScriptModule)
+    assert isinstance(names.scaled, rekindle.Function)
+    assert usage.programs == {("function", "scaled"): 1, ("class", "Pair"): 1, ("module", "Net"): 1}
+    assert (usage.count(), usage.count("class")) == (3, 1)
+    assert repr(usage) == "<Usage: class 1, function 1, module 1>"
+
+    x = torch.randn(4, 2)
+    assert torch.equal(scripted(x), scripted.linear(x) * 2.0 + 3)
+    assert torch.equal(scripted.doubled(x), x * 2.0)
+    assert torch.equal(names.Pair(x, x).total(), x + x)
+    assert torch.jit.script is not STAND_INS["script"]
+
+
+@pytest.mark.parametrize("name", sorted(STAND_INS))
+def test_every_name_that_is_taken_is_one_of_torch_jits(name: str) -> None:
+    original = getattr(torch.jit, name)
+    with rekindle.installed():
+        assert getattr(torch.jit, name) is STAND_INS[name]
+    assert getattr(torch.jit, name) is original
+
+
+# Public names of torch.jit that stay what they are, with the reason.
+NOT_TAKEN = {
+    "annotate": "means the same to either compiler",
+    "enable_onednn_fusion": "a switch of torch.jit's fuser",
+    "export_opnames": "of torch.jit's lite interpreter",
+    "freeze": "not here yet",
+    "interface": "not here yet",
+    "load": "not here yet",
+    "onednn_fusion_enabled": "a switch of torch.jit's fuser",
+    "optimize_for_inference": "not here yet",
+    "save": "not here yet",
+    "script_if_tracing": "belongs to tracing",
+    "set_fusion_strategy": "a switch of torch.jit's fuser",
+    "strict_fusion": "a switch of torch.jit's fuser",
+    "trace": "not here yet",
+    "trace_module": "not here yet",
+}
+
+
+def test_the_other_public_names_stay_for_a_reason() -> None:
+    assert {*torch.jit.__all__} - {*STAND_INS} == {*NOT_TAKEN}
+    not_here_yet = {name for name, reason in NOT_TAKEN.items() if reason == "not here yet"}
+    assert not_here_yet & {*dir(rekindle)} == set(), "it is here now: take it"
+
+
+# ----------------------------------------------------------------------------------------------------- in and out again
+
+
+def test_install_and_uninstall() -> None:
+    original = torch.jit.script
+    rekindle.uninstall()  # without an install there is nothing to undo
+    rekindle.install()
+    rekindle.install()
+    assert torch.jit.script is STAND_INS["script"]
+    rekindle.uninstall()
+    assert torch.jit.script is original
+
+
+def test_nested() -> None:
+    original = torch.jit.script
+    with rekindle.installed() as outer:
+        with rekindle.installed() as inner:
+            torch.jit.script(torch.nn.ReLU())
+        assert torch.jit.script is not original
+        torch.jit.script(torch.nn.Tanh())
+    assert torch.jit.script is original
+    assert (outer.count(), inner.count()) == (2, 1)
+
+
+def test_within_an_install() -> None:
+    rekindle.install()
+    with rekindle.installed():
+        rekindle.uninstall()
+        assert rekindle.is_installed()
+    assert not rekindle.is_installed()
+
+    rekindle.install()
+    with rekindle.installed():
+        pass
+    assert rekindle.is_installed()
+    rekindle.uninstall()
+
+
+def test_an_error_on_the_way() -> None:
+    original = torch.jit.script
+    with pytest.raises(ZeroDivisionError), rekindle.installed():
+        1 / 0
+    assert torch.jit.script is original
+
+
+def test_threads_that_overlap() -> None:
+    started, leave = threading.Event(), threading.Event()
+    usages: list[Any] = []
+
+    def other() -> None:
+        with rekindle.installed() as usage:
+            usages.append(usage)
+            started.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=other)
+    with rekindle.installed():
+        thread.start()
+        assert started.wait(60)
+    assert rekindle.is_installed()  # the other thread is still within
+    torch.jit.script(torch.nn.ReLU())
+    leave.set()
+    thread.join(60)
+    assert not rekindle.is_installed()
+    assert usages[0].programs == {("module", "ReLU"): 1}
+
+
+# ------------------------------------------------------------------------------------------------ who was there before
+
+
+def test_names_that_were_taken_before_are_kept() -> None:
+    script = torch.jit.script
+
+    class Inner(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.relu(x)
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inner()
+            self.act = torch.nn.functional.gelu
+
+        @torch.jit.export
+        def other(self, x: torch.Tensor) -> torch.Tensor:
+            return self.act(x)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.other(self.inner(x))
+
+    with rekindle.installed() as usage:
+        made = script(Outer())
+        # It is torch.jit's, works, and counts as a compiled module.
+        assert isinstance(made, torch.jit.ScriptModule)
+        assert torch.jit.script(made) is made
+        assert made(torch.ones(2)).shape == (2,)
+    assert usage.count() == 0
+    assert not isinstance(made, rekindle.ScriptModule)
+
+
+def test_tracing_stays_torch_jits() -> None:
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+            self.act = torch.nn.functional.relu
+
+        @torch.jit.export
+        def extra(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.act(self.linear(x))
+
+    x = torch.ones(1, 2)
+    module = Scaled()
+    with rekindle.installed():
+        traced = torch.jit.trace(module, x)
+        assert isinstance(traced, torch.jit.ScriptModule)
+        assert torch.equal(traced(x), module(x))
+        assert torch.equal(traced.extra(x), x + 1)
+        scripted = torch.jit.script(torch.nn.Linear(2, 2))
+        mixed = torch.jit.trace(torch.nn.Sequential(module, scripted), x)
+        assert torch.equal(mixed(x), scripted(module(x)))
+
+
+def test_what_torch_jit_compiled_cannot_become_a_part_of_our_programs() -> None:
+    traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    with rekindle.installed(), pytest.raises(RuntimeError) as caught:
+        torch.jit.script(torch.nn.Sequential(traced))
+    assert str(caught.value) == (
+        "the module was compiled by torch.jit, which does not keep what it was made from\n"
+        "Hint: compile the Python module instead"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- other tools
+
+
+def test_patches_by_others_count() -> None:
+    def other(obj: Any) -> Any:
+        return obj
+
+    with rekindle.installed():
+        with unittest.mock.patch("torch.jit.script", other):
+            assert torch.jit.script is other
+        assert torch.jit.script is STAND_INS["script"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.jit, "script", other)
+            assert torch.jit.script is other
+        assert torch.jit.script is STAND_INS["script"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.jit, "fork", other)
+            assert torch.jit.fork is other
+    with unittest.mock.patch("torch.jit.script", other):
+        with rekindle.installed():
+            assert torch.jit.script is STAND_INS["script"]
+        assert torch.jit.script is other
+
+
+def test_modules_that_lack_a_name_lack_it_still() -> None:
+    with rekindle.installed():
+        assert not hasattr(torch.jit._async, "script")
+        with pytest.raises(AttributeError) as caught:
+            torch.jit._async.script
+    assert str(caught.value) == "module 'torch.jit._async' has no attribute 'script'"
+
+
+def test_names_within_the_package_of_torch_jit() -> None:
+    with rekindle.installed():
+        from torch.jit._script import RecursiveScriptModule, ScriptModule, script
+
+        assert script is STAND_INS["script"]
+        assert RecursiveScriptModule is ScriptModule is STAND_INS["ScriptModule"]
+
+
+# ------------------------------------------------------------------------------------------------------------ the forms
+
+
+def test_parameters_that_torch_jit_has() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    with rekindle.installed():
+        assert torch.equal(torch.jit.script(f, None, 0, None)(torch.ones(1)), torch.full((1,), 2.0))
+        with pytest.warns(UserWarning, match="^example_inputs are not looked at; annotate the parameters instead$"):
+            torch.jit.script(f, example_inputs=[(torch.ones(1),)])
+        with pytest.raises(RuntimeError) as caught:
+            torch.jit.script(f, _rcb=lambda name: None)
+    assert str(caught.value) == (
+        "a resolution callback (_rcb) is not supported: names are looked up where Python would\nHint: leave _rcb out"
+    )
+
+
+def test_compiling_what_is_compiled_counts_once() -> None:
+    with rekindle.installed() as usage:
+        made = torch.jit.script(torch.nn.ReLU())
+        assert torch.jit.script(made) is made
+    assert usage.count() == 1
+
+
+def test_errors_are_caught_as_before() -> None:
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        return undefined(x)  # type: ignore[name-defined] # noqa: F821
+
+    def raises(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("no")
+
+    with rekindle.installed():
+        with pytest.raises(RuntimeError):
+            torch.jit.script(wrong)
+        with pytest.raises(torch.jit.Error, match=r"^no$"):
+            torch.jit.script(raises)(torch.ones(1))
