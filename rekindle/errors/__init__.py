@@ -9,9 +9,18 @@ from rekindle.errors.archives import (
     UnsafeArchiveError as UnsafeArchiveError,
     UnsupportedArchiveError as UnsupportedArchiveError,
 )
+from rekindle.errors.causes import (
+    Cause as Cause,
+    Edit as Edit,
+)
+from rekindle.errors.diagnostics import (
+    Diagnostics as Diagnostics,
+    ProgramErrors as ProgramErrors,
+)
 from rekindle.errors.exceptions import (
     ArgumentError as ArgumentError,
     CompileError as CompileError,
+    GivenUpError as GivenUpError,
     GraphError as GraphError,
     InternalError as InternalError,
     NotScriptableError as NotScriptableError,
@@ -27,6 +36,8 @@ from rekindle.errors.frames import (
     CompilationFrame as CompilationFrame,
     compiling as compiling,
     current_frames as current_frames,
+    known_failure as known_failure,
+    remember_failure as remember_failure,
 )
 from rekindle.errors.source import (
     UNKNOWN_RANGE as UNKNOWN_RANGE,

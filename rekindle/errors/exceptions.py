@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from rekindle.errors.causes import Cause, Edit
 from rekindle.errors.frames import CompilationFrame, current_frames
 from rekindle.errors.source import SourceRange
 
@@ -14,9 +17,13 @@ class CompileError(RekindleError, RuntimeError):
     """A program that cannot be compiled. It is a RuntimeError for the sake of code written for ``torch.jit``, which
     catches that.
 
-    ``message`` says what is wrong, ``range`` where, ``hint`` what to do about it, ``frames`` which functions were being
-    compiled (the outermost first). ``str()`` puts them together.
+    ``message`` says what is wrong, ``range`` where, ``cause`` what kind of problem it is, ``hint`` what to do about it,
+    ``edit`` how the source could be changed, ``frames`` which functions were being compiled (the outermost first).
+    ``str()`` puts them together.
     """
+
+    CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
+    """The cause where none is given."""
 
     def __init__(
         self,
@@ -24,16 +31,29 @@ class CompileError(RekindleError, RuntimeError):
         range: SourceRange | None = None,
         *,
         hint: str | None = None,
+        cause: Cause | None = None,
+        edit: Edit | None = None,
         frames: tuple[CompilationFrame, ...] | None = None,
     ) -> None:
         self.message = message
         self.range = range
         self.hint = hint
+        self.cause = cause or self.CAUSE
+        self.edit = edit
         self.frames = current_frames() if frames is None else frames
         super().__init__(message)
 
+    @property
+    def errors(self) -> tuple[CompileError, ...]:
+        """The problems that this tells of: itself, or those of a :class:`ProgramErrors`."""
+        return (self,)
+
     def __str__(self) -> str:
-        parts = [self.message]
+        return self.text(self.message)
+
+    def text(self, message: str) -> str:
+        """``message`` with what else is known: the place, the functions being compiled, the hint."""
+        parts = [message]
         if self.range is not None and self.range.is_known:
             parts.append(self.range.highlight())
         for frame in reversed(self.frames):
@@ -49,6 +69,8 @@ class CompileError(RekindleError, RuntimeError):
 class ParseError(CompileError):
     """Text that is not a program, a schema, a type or a graph."""
 
+    CAUSE = Cause.INVALID_SYNTAX
+
 
 class UnsupportedError(CompileError):
     """Python that the language leaves out."""
@@ -57,17 +79,29 @@ class UnsupportedError(CompileError):
 class UndefinedNameError(CompileError):
     """A name or an attribute that does not exist, or does not exist on every path that leads here."""
 
+    CAUSE = Cause.UNDEFINED_NAME
+
 
 class TypeMismatchError(CompileError):
     """A value whose type does not fit where it stands."""
+
+    CAUSE = Cause.TYPE_MISMATCH
 
 
 class SchemaError(CompileError):
     """A call that fits no overload; the message shows each candidate and why it does not fit."""
 
+    CAUSE = Cause.TYPE_MISMATCH
+
 
 class NotScriptableError(CompileError):
     """A Python object that cannot become part of a program."""
+
+    CAUSE = Cause.DYNAMIC_BEHAVIOUR
+
+
+class GivenUpError(CompileError):
+    """Something that needs what could not be compiled. It is no problem of its own, and no user sees it."""
 
 
 class GraphError(RekindleError):

@@ -23,6 +23,7 @@ class CompilationFrame:
 class _Frames(threading.local):
     def __init__(self) -> None:
         self.stack: list[CompilationFrame] = []
+        self.failures: dict[object, Exception] = {}
 
 
 _frames = _Frames()
@@ -41,3 +42,17 @@ def compiling(name: str, called_from: SourceRange | None = None, reason: str = "
         yield
     finally:
         _frames.stack.pop()
+        if not _frames.stack:
+            _frames.failures.clear()
+
+
+def remember_failure(what: object, error: Exception) -> None:
+    """Keep ``error`` as long as this compilation lasts: another use of ``what`` need not find it again. The next
+    compilation starts afresh."""
+    if _frames.stack:
+        _frames.failures[what] = error
+
+
+def known_failure(what: object) -> Exception | None:
+    """Why ``what`` could not be compiled earlier in this compilation."""
+    return _frames.failures.get(what)

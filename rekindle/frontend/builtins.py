@@ -11,7 +11,8 @@ from string import Template
 
 from rekindle.errors import Source, SourceRange
 from rekindle.frontend import builtin_calls
-from rekindle.frontend.emitter import declare_schema, emit_function
+from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -132,6 +132,7 @@ class ObjectInMaking(SugaredValue):
                 f"attribute '{name}' of '{self.type.basename}' is declared twice: "
                 f"as {known.annotation} and as {type.annotation}",
                 range,
+                cause=Cause.INVALID_CLASS,
             )
         self._add(range, name, type)
 
@@ -152,6 +153,7 @@ class ObjectInMaking(SugaredValue):
                 range,
                 hint=f"assign it before, or declare its type in the body of the class: {name}: "
                 f"{unshaped(value.type).annotation}",
+                cause=Cause.INVALID_CLASS,
             )
         self._add(range, name, unshaped(value.type))
         self.type.attributes[name].note = self._note(name, value)
@@ -175,9 +177,14 @@ class ObjectInMaking(SugaredValue):
                 f"attribute '{name}' has a private name, which Python changes behind the scenes",
                 range,
                 hint=f"begin it with one underscore: {name[1:]}",
+                cause=Cause.INVALID_CLASS,
             )
         if name in self.type.methods or name in self.type.static_methods:
-            raise UnsupportedError(f"'{name}' is a method of '{self.type.basename}' and cannot be assigned", range)
+            raise UnsupportedError(
+                f"'{name}' is a method of '{self.type.basename}' and cannot be assigned",
+                range,
+                cause=Cause.INVALID_CLASS,
+            )
         self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
         self.type.add_attribute(name, type)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NoReturn, Protocol, TypeVar
 
-from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
 from rekindle.frontend.environment import Environment, Frame
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
@@ -18,7 +18,9 @@ from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import BOOL, ClassType, Type
-from rekindle.syntax.views import Expr, Stmt
+from rekindle.syntax.views import Expr, Starred, Stmt
+
+T = TypeVar("T")
 
 
 class SelfBinding(Protocol):
@@ -44,15 +46,29 @@ class ReturnTypes:
 
     declared: Type | None = None
     merged: Type | None = None
+    is_uncertain: bool = False
+    """Whether something that returns could not be compiled, or what the function declares."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the emitter stands, so that it can go on there after something has failed."""
+
+    frame: Frame
+    insert_point: Node
+    loop: LoopKind
 
 
 class Emission:
     """The base of the emitter: graph, names, control state. The classes that build on it add the forms of the
     language."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, diagnostics: Diagnostics | None = None) -> None:
         self.graph = Graph()
         self.resolver = resolver
+        self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
+        """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
+        find the others."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get)
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
@@ -74,6 +90,50 @@ class Emission:
 
     def emit_statements(self, statements: list[Stmt]) -> None:
         raise NotImplementedError
+
+    # ---------------------------------------------------------------------------------------- failures
+
+    @property
+    def place(self) -> Place:
+        return Place(self.environment.frame, self.graph.insert_point, self.loop)
+
+    def recover(self, error: Exception, place: Place) -> None:
+        """Take note of ``error`` and go on at ``place``."""
+        if isinstance(error, CompileError):
+            self.diagnostics.add(error)
+        elif isinstance(error, RecursionError) or not self.diagnostics.has_failed:
+            raise error  # else it comes from what is missing
+        self.environment.frame = place.frame
+        self.graph.insert_point = place.insert_point
+        self.loop = place.loop
+
+    def attempt(self, emit: Callable[[], T]) -> T | None:
+        """What ``emit`` gives; None where it fails, which is noted."""
+        place = self.place
+        try:
+            return emit()
+        except Exception as error:
+            self.recover(error, place)
+            return None
+
+    def look_into(self, rest: Sequence[Expr], error: CompileError) -> NoReturn:
+        """``error`` keeps an expression from being compiled; find what is wrong in the ``rest`` of it as well.
+
+        Raises:
+            CompileError: ``error`` itself where there is no rest.
+            GivenUpError: else.
+        """
+        if not rest:
+            raise error
+        self.recover(error, self.place)
+        for expr in rest:
+            inner = Starred(expr.tree).value if expr.tree.kind == Starred.KIND else expr
+            place = self.place
+            try:
+                self.emit_sugared(inner)
+            except Exception as another:
+                self.recover(another, place)
+        raise GivenUpError("a part of this expression could not be compiled")
 
     # ------------------------------------------------------------------------------------------- nodes
 

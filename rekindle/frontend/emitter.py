@@ -17,31 +17,32 @@ The emitter is one class in several layers, each of which adds forms of the lang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.assignments import AssignmentEmitter
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
+from rekindle.frontend.recovery import asks_compiler, assigned_names, may_leave, names_in, target_names
 from rekindle.frontend.refinement import Condition
+from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance
 from rekindle.frontend.ssa import convert_to_ssa
-from rekindle.frontend.sugared import Resolver
-from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
+from rekindle.frontend.sugared import GIVEN_UP, Resolver
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
-from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import ANY, NONE, STRING, TENSOR, ListType, Type, UnionBase, unify
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, unify
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Assert,
     Assign,
     AugAssign,
-    Const,
     Def,
     Delete,
     Expr,
@@ -49,7 +50,6 @@ from rekindle.syntax.views import (
     For,
     If,
     NoneLiteral,
-    Param,
     Raise,
     Return,
     Stmt,
@@ -58,6 +58,7 @@ from rekindle.syntax.views import (
     Var,
     While,
     With,
+    WithItem,
     option_tree,
 )
 
@@ -69,8 +70,8 @@ def emit_function(
     name: str | None = None,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Type] | None = None,
-    return_type: Type | None = None,
+    parameter_types: Mapping[str, Told] | None = None,
+    return_type: Told | None = None,
 ) -> tuple[Graph, FunctionSchema]:
     """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
 
@@ -80,86 +81,40 @@ def emit_function(
     Raises:
         CompileError: the definition cannot be compiled.
     """
-    schema = declare_schema(
+    diagnostics = Diagnostics()
+    signature = read_signature(
         definition,
         resolver,
+        diagnostics,
         name=name,
         self_binding=self_binding,
         defaults=defaults,
         parameter_types=parameter_types,
         return_type=return_type,
     )
-    emitter = FunctionEmitter(resolver)
-    with room_to_recurse(definition.name.range):
-        result = emitter.emit_definition(definition, schema, self_binding)
-        convert_to_ssa(emitter.graph, result)
-        lift_closures(emitter.graph)
-    returns = (Argument("", result),)
-    return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, returns)
+    return emit_body(definition, signature, resolver, diagnostics, self_binding)
 
 
-def declare_schema(
+def emit_body(
     definition: Def,
+    signature: Signature,
     resolver: Resolver,
-    *,
-    name: str | None = None,
+    diagnostics: Diagnostics,
     self_binding: SelfBinding | None = None,
-    defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Type] | None = None,
-    return_type: Type | None = None,
-) -> FunctionSchema:
-    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
-    result is left out where it is not declared."""
-    arguments: list[Argument] = []
-    for position, param in enumerate(definition.params):
-        if position == 0 and self_binding is not None:
-            arguments.append(Argument(param.name.name, self_binding.type))
-            continue
-        type = (parameter_types or {}).get(param.name.name)
-        assumed = type is None and param.annotation is None
-        if type is None:
-            type = TENSOR if param.annotation is None else parse_type_expression(param.annotation, resolver)
-        default = _default_of(param, type, defaults)
-        size = None if param.annotation is None else broadcast_size(param.annotation)
-        arguments.append(Argument(param.name.name, type, default, param.kwarg_only, size=size, assumed=assumed))
-    returns: tuple[Argument, ...] = ()
-    if return_type is not None:
-        returns = (Argument("", return_type),)
-    elif definition.return_type is not None:
-        returns = (Argument("", parse_type_expression(definition.return_type, resolver)),)
-    return FunctionSchema(name or definition.name.name, "", tuple(arguments), returns)
-
-
-def _default_of(param: Param, type: Type, defaults: Mapping[str, object] | None) -> object:
-    if defaults is not None and param.name.name in defaults:
-        return defaults[param.name.name]
-    if param.default is None:
-        return MISSING
-    return literal_value(param.default)
-
-
-def literal_value(expr: Expr) -> object:
-    """The Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+) -> tuple[Graph, FunctionSchema]:
+    """As :func:`emit_function`, of what :func:`read_signature` has given.
 
     Raises:
-        UnsupportedError: ``expr`` is no literal.
+        CompileError: there are problems in ``diagnostics``, or the body adds to them.
     """
-    kind = expr.tree.kind
-    simple: dict[str, object] = {"none": None, "true": True, "false": False}
-    if kind in simple:
-        return simple[kind]
-    if kind == "const":
-        return Const(expr.tree).value
-    if kind == "string_literal":
-        return expr.tree.string(0)
-    if kind == "unary_minus":
-        value = literal_value(Expr(expr.tree.subtree(0)))
-        if isinstance(value, (int, float, complex)):
-            return -value
-    if kind in ("list_literal", "tuple_literal"):
-        items = [literal_value(Expr(item)) for item in expr.tree.subtree(0).subtrees()]
-        return items if kind == "list_literal" else tuple(items)
-    raise UnsupportedError("a default argument must be a literal here", expr.range)
+    emitter = FunctionEmitter(resolver, diagnostics)
+    with diagnostics.reporting(), room_to_recurse(definition.name.range):
+        result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
+    with room_to_recurse(definition.name.range):
+        convert_to_ssa(emitter.graph, result)
+        lift_closures(emitter.graph)
+    schema = signature.schema
+    return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
 
 
 class _AssertionFailure(Expr):
@@ -180,13 +135,28 @@ class _AssertionFailure(Expr):
 class FunctionEmitter(AssignmentEmitter):
     """Emits the statements of one function."""
 
-    def emit_definition(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> Type:
-        """Emit the whole definition; returns the type of its result."""
+    def emit_definition(
+        self,
+        definition: Def,
+        schema: FunctionSchema,
+        self_binding: SelfBinding | None,
+        given_up: Collection[str] = (),
+    ) -> Type:
+        """Emit the whole definition; returns the type of its result. ``given_up`` are the parameters of which no more
+        is known than their names.
+
+        Raises:
+            CompileError: it cannot be compiled; several problems are told together.
+        """
         if schema.returns:
             self.returns.declared = schema.returns[0].type
+        self.returns.is_uncertain = RESULT in given_up
         self._emit_parameters(definition, schema, self_binding)
+        for name in given_up:
+            self.environment.give_up(name)
         self.emit_statements(definition.body)
-        self._close(definition)
+        self.attempt(lambda: self._close(definition))
+        self.diagnostics.raise_all()
         self._erase_empty_list_literals()
         return self.returns.declared or self.returns.merged or NONE
 
@@ -206,6 +176,8 @@ class FunctionEmitter(AssignmentEmitter):
                 self.returns.merged = self.returns.declared or NONE
             return
         declared = self.returns.declared
+        if self.returns.is_uncertain:
+            return
         if declared is not None and not NONE.is_subtype_of(declared):
             raise TypeMismatchError(
                 f"the function is declared to return {declared.annotation}, but not every path returns a value",
@@ -228,12 +200,30 @@ class FunctionEmitter(AssignmentEmitter):
 
     def emit_statements(self, statements: list[Stmt]) -> None:
         for statement in statements:
-            emit = self._STATEMENTS.get(statement.tree.kind)
-            if emit is None:
-                raise UnsupportedError(f"'{statement.tree.kind}' statements are not supported", statement.range)
-            emit(self, statement.tree)
+            place = self.place
+            # No function of its own: nested statements would take twice as much of Python's stack.
+            try:
+                emit = self._STATEMENTS.get(statement.tree.kind)
+                if emit is None:
+                    raise UnsupportedError(f"'{statement.tree.kind}' statements are not supported", statement.range)
+                emit(self, statement.tree)
+            except Exception as error:
+                self._give_up_statement(statement, error, place)
             if self.has_exited:
                 return  # what follows is never reached, and need not even compile
+
+    def _give_up_statement(self, statement: Stmt, error: Exception, place: Place) -> None:
+        """Go on behind a statement that could not be compiled. What it was to assign is given up, too."""
+        self.recover(error, place)
+        for name in assigned_names([statement]):
+            self.environment.give_up(name)
+        kind = statement.tree.kind
+        if kind == Assert.KIND:
+            self.give_up_refined(names_in(Assert(statement.tree).test))
+        if kind in (Return.KIND, Raise.KIND):
+            self.mark_exited()
+        elif may_leave([statement]):
+            self.returns.is_uncertain = True
 
     def _emit_expression_statement(self, tree: Tree) -> None:
         expr = ExprStmt(tree).expr
@@ -347,8 +337,34 @@ class FunctionEmitter(AssignmentEmitter):
 
     def _emit_if(self, tree: Tree) -> None:
         statement = If(tree)
-        condition = self.emit_condition(statement.condition)
-        self._emit_branches(statement.range, condition, statement.true_branch, statement.false_branch)
+        condition = self.attempt(lambda: self.emit_condition(statement.condition))
+        if condition is None:
+            condition = self._unknown_condition(statement)
+        if condition is not None:
+            self._emit_branches(statement.range, condition, statement.true_branch, statement.false_branch)
+
+    def _unknown_condition(self, statement: If) -> Condition | None:
+        """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that
+        would not be compiled either."""
+        branches = [*statement.true_branch, *statement.false_branch]
+        if self._may_be_static(statement.condition):
+            for name in assigned_names(branches):
+                self.environment.give_up(name)
+            self.returns.is_uncertain |= may_leave(branches)
+            return None
+        self.give_up_refined(names_in(statement.condition))
+        return Condition(self.insert_node("prim::Uninitialized", statement.range, [], [BOOL]).output)
+
+    def _may_be_static(self, expr: Expr) -> bool:
+        """Whether a part of a condition that could not be compiled may decide it for the compiler."""
+        if expr.tree.kind in ("and", "or", "not"):
+            return any(self._may_be_static(Expr(part)) for part in expr.tree.subtrees())
+        saved, self.diagnostics = self.diagnostics, Diagnostics()
+        try:
+            found = self.attempt(lambda: self.emit_condition(expr))
+        finally:
+            self.diagnostics = saved
+        return asks_compiler(expr) if found is None else found.static is not None
 
     def _emit_branches(
         self, range: SourceRange, condition: Condition, if_true: list[Stmt], if_false: list[Stmt]
@@ -381,7 +397,15 @@ class FunctionEmitter(AssignmentEmitter):
         A name is defined if both branches define it, or knew it before; a branch that exits does not count.
         """
         words = ("if the condition holds", "if the condition does not hold")
-        for name in sorted({*frames[0].types, *frames[1].types}):
+        lost = {
+            name
+            for frame, exited in zip(frames, exits, strict=True)
+            for name in {*frames[0].types, *frames[0].sugared, *frames[1].types, *frames[1].sugared}
+            if not exited and frame.has_given_up(name)
+        }
+        for name in lost:
+            self.environment.give_up(name)
+        for name in sorted({*frames[0].types, *frames[1].types} - lost):
             types = [frame.find_type(name) for frame in frames]
             if exits[0] or exits[1]:
                 side = 1 if exits[0] else 0
@@ -402,12 +426,16 @@ class FunctionEmitter(AssignmentEmitter):
                     f"and {types[1].annotation} {words[1]}"
                 )
                 if before is not None:
-                    raise TypeMismatchError(f"variable '{name}' has no one type: {reason}", range)
+                    self.diagnostics.add(TypeMismatchError(f"variable '{name}' has no one type: {reason}", range))
+                    self.environment.give_up(name)
+                    continue
                 self.environment.frame.undefined_because[name] = reason
                 continue
             self.environment.frame.types[name] = unified
         for frame in frames:
             for name, value in frame.sugared.items():
+                if value is GIVEN_UP:
+                    continue
                 self.environment.frame.undefined_because[name] = (
                     f"{value.description} exists only while compiling, so that no branch can give it"
                 )
@@ -424,15 +452,21 @@ class FunctionEmitter(AssignmentEmitter):
         statement = With(tree)
         entered: list[tuple[Value, SourceRange]] = []
         for item in statement.items:
-            context = self.emit_expression(item.context)
-            result = self._enter(context, item.context)
-            entered.append((context, item.context.range))
-            if item.target is not None:
-                self._assign(item.target, SimpleValue(result), item.context.range)
+            if self.attempt(partial(self._emit_with_item, item, entered)) is None and item.target is not None:
+                for name in target_names(item.target):
+                    self.environment.give_up(name)
         self.emit_statements(statement.body)
         for context, range in reversed(entered):
             # TorchScript says Tensor, whatever __exit__ gives; nobody reads it.
             self.insert_node("prim::Exit", range, [context], [TENSOR])
+
+    def _emit_with_item(self, item: WithItem, entered: list[tuple[Value, SourceRange]]) -> Value:
+        context = self.emit_expression(item.context)
+        result = self._enter(context, item.context)
+        entered.append((context, item.context.range))
+        if item.target is not None:
+            self._assign(item.target, SimpleValue(result), item.context.range)
+        return result
 
     def _enter(self, context: Value, expr: Expr) -> Value:
         methods = getattr(context.type, "methods", None)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.errors import GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
@@ -45,6 +45,11 @@ class Frame:
         """The type of the variable ``name``, if it is one that holds a value of the graph."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
+
+    def has_given_up(self, name: str) -> bool:
+        """Whether the statement that gave ``name`` its meaning here could not be compiled."""
+        frame = self.find(name)
+        return frame is not None and frame.sugared.get(name) is GIVEN_UP
 
     @property
     def is_loop_body(self) -> bool:
@@ -115,6 +120,7 @@ class Environment:
 
         Raises:
             UndefinedNameError: nothing.
+            GivenUpError: what could not be compiled.
         """
         found = self.find_local(name)
         if found is None:
@@ -136,6 +142,8 @@ class Environment:
             return None
         if variable in frame.types:
             return SimpleValue(self.load(variable, frame.types[variable], name))
+        if frame.sugared[variable] is GIVEN_UP:
+            raise GivenUpError(f"what '{name}' means could not be compiled")
         return frame.sugared[variable]
 
     def lookup_value(self, name: str, range: SourceRange) -> Value:
@@ -167,7 +175,7 @@ class Environment:
             simple.set_name(name)
         name = self.frame.variable(name)
         outer = self.frame.parent.find(name) if self.frame.parent is not None else None
-        if outer is not None:
+        if outer is not None and not self.frame.has_given_up(name):
             simple = self._check_reassignment(name, range, value, simple, annotated, outer)
         if simple is None:
             self.frame.sugared[name] = value
@@ -244,6 +252,12 @@ class Environment:
 
     def assign_value(self, name: str, range: SourceRange, value: Value) -> None:
         self.assign(name, range, SimpleValue(value))
+
+    def give_up(self, name: str) -> None:
+        """``name`` was to be given a meaning by what could not be compiled."""
+        name = self.frame.variable(name)
+        self.frame.types.pop(name, None)
+        self.frame.sugared[name] = GIVEN_UP
 
     def forget(self, name: str) -> None:
         """``del name``"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import CompileError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import Emission
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
@@ -222,13 +222,16 @@ class ExpressionEmitter(Emission):
     def emit_items(self, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[Value]:
         """The values of the items of a literal or of positional arguments; ``*x`` stands for all elements of x."""
         values: list[Value] = []
-        for item, hint in zip(items, hints, strict=True):
-            if item.tree.kind == Starred.KIND:
-                inner = Starred(item.tree).value
-                elements = self.emit_sugared(inner).as_tuple(item.range, self.graph)
-                values += [element.as_value(item.range, self.graph) for element in elements]
-            else:
-                values.append(self.emit_expression(item, hint))
+        for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
+            try:
+                if item.tree.kind == Starred.KIND:
+                    inner = Starred(item.tree).value
+                    elements = self.emit_sugared(inner).as_tuple(item.range, self.graph)
+                    values += [element.as_value(item.range, self.graph) for element in elements]
+                else:
+                    values.append(self.emit_expression(item, hint))
+            except CompileError as error:
+                self.look_into(items[index + 1 :], error)
         return values
 
     _LITERALS: Final[dict[str, Callable[[ExpressionEmitter, Expr, Type | None], Value]]] = {
@@ -249,10 +252,16 @@ class ExpressionEmitter(Emission):
         chain = [expr]
         while chain[-1].lhs.tree.kind in BINARY_KINDS and id(chain[-1].lhs.tree) not in self.shared:
             chain.append(BinOp(chain[-1].lhs.tree))
-        value = self.emit_expression(chain[-1].lhs)
-        for each in reversed(chain):
-            value = self.binary(each.operator, value, self.emit_expression(each.rhs), each)
-        return value
+        position = len(chain)
+        try:
+            value = self.emit_expression(chain[-1].lhs)
+            while position:
+                position -= 1
+                each = chain[position]
+                value = self.binary(each.operator, value, self.emit_expression(each.rhs), each)
+            return value
+        except CompileError as error:
+            self.look_into([each.rhs for each in reversed(chain[:position])], error)
 
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""
@@ -300,7 +309,10 @@ class ExpressionEmitter(Emission):
         if isinstance(callee, SpecialForm):
             return self.emit_special_form(callee, call, hint)
         range = call.callee.range
-        args = self.emit_arguments(call.inputs)
+        try:
+            args = self.emit_arguments(call.inputs)
+        except CompileError as error:
+            self.look_into([item.value for item in call.attributes], error)
         kwargs = self.emit_keywords(call.attributes)
         return callee.call(range, self.graph, args, kwargs, targets)
 
@@ -325,20 +337,28 @@ class ExpressionEmitter(Emission):
     def emit_arguments(self, inputs: Sequence[Expr]) -> list[CallArgument]:
         """Positional arguments."""
         arguments: list[CallArgument] = []
-        for item in inputs:
-            if item.tree.kind == Starred.KIND:
-                elements = self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
-                arguments += [
-                    self.argument(element.as_value(item.range, self.graph), item.range) for element in elements
-                ]
-            else:
-                arguments.append(self.argument(self.emit_expression(item), item.range))
+        for index, item in enumerate(inputs):
+            try:
+                if item.tree.kind == Starred.KIND:
+                    elements = self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
+                    arguments += [
+                        self.argument(element.as_value(item.range, self.graph), item.range) for element in elements
+                    ]
+                else:
+                    arguments.append(self.argument(self.emit_expression(item), item.range))
+            except CompileError as error:
+                self.look_into(inputs[index + 1 :], error)
         return arguments
 
     def emit_keywords(self, attributes: Sequence[Attribute]) -> list[CallArgument]:
-        return [
-            CallArgument(self.emit_expression(item.value), range=item.range, name=item.name.name) for item in attributes
-        ]
+        arguments: list[CallArgument] = []
+        for index, item in enumerate(attributes):
+            try:
+                value = self.emit_expression(item.value)
+            except CompileError as error:
+                self.look_into([other.value for other in attributes[index + 1 :]], error)
+            arguments.append(CallArgument(value, range=item.range, name=item.name.name))
+        return arguments
 
     def call_builtin(self, kind: str, range: SourceRange, *values: Value) -> Value:
         """Call the builtin ``kind``, whether an operator or a function written in TorchScript."""

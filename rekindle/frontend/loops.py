@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import LoopKind
+from rekindle.frontend.environment import Frame
+from rekindle.frontend.recovery import assigned_names, names_in, target_names
 from rekindle.frontend.subscripts import SubscriptEmitter
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import GIVEN_UP, SugaredValue
 from rekindle.frontend.type_expressions import dotted_name
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.types import (
+    ANY,
     INT,
     STRING,
     TENSOR,
@@ -23,6 +26,7 @@ from rekindle.ir.types import (
     StringType,
     TupleType,
     Type,
+    UnionBase,
     unify,
     unshaped,
     without_none,
@@ -38,13 +42,9 @@ from rekindle.syntax.views import (
     For,
     GeneratorExpr,
     ListComp,
-    ListLiteral,
     Select,
-    Starred,
     Stmt,
     Subscript,
-    TupleLiteral,
-    Var,
     While,
 )
 
@@ -64,11 +64,22 @@ class LoopEmitter(SubscriptEmitter):
         """Assign one value to each target; a target may be a tuple of targets, an attribute, a subscript."""
         raise NotImplementedError
 
+    def give_up_refined(self, names: Iterable[str]) -> None:
+        """What a condition that could not be compiled may have said of these variables is not known: those that it can
+        have narrowed are given up."""
+        for name in names:
+            type = self.environment.frame.find_type(self.environment.frame.variable(name))
+            if isinstance(type, UnionBase) or type == ANY:
+                self.environment.give_up(name)
+
     def emit_while(self, statement: While) -> None:
         self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
-        iterator = self._iterator(statement.iterable)
+        iterator = self.attempt(lambda: self._iterator(statement.iterable))
+        if iterator is None:
+            self._loop_over_what_failed(statement)
+            return
         if isinstance(iterator, SimpleValue) and isinstance(iterator.value.type, ListType):
             if changes_list(statement.body, statement.iterable):
                 self._loop_over_changing_list(statement, iterator)
@@ -96,11 +107,27 @@ class LoopEmitter(SubscriptEmitter):
             at = self.environment.load(counter, INT, counter)
             condition.add_output(self.insert("aten::lt", range, at, length))
         body.add_input(type=INT)
-        with self.in_loop(LoopKind.LOOP), self.inside(body):
+        with self.in_loop(LoopKind.LOOP), self.inside(body) as frame:
             at = self.environment.load(counter, INT, counter)
             self.environment.store(counter, range, self.insert("aten::add", range, at, 1), INT)
             self.assign_targets([statement.target], [items.item(range, self.graph, at)], statement.target.range)
             self.emit_statements(statement.body)
+        self._leave_loop(frame, range)
+
+    def _loop_over_what_failed(self, statement: For) -> None:
+        """Look for other problems in the body of a loop of which the iterable could not be compiled. Whether it would
+        be unrolled is not known, and so nothing of the variables that it assigns."""
+        node = self.insert_node("prim::Loop", statement.range, [self.literal(FOREVER, statement.range)], [])
+        body = node.add_block()
+        node.add_block()
+        body.add_input(type=INT)
+        names = assigned_names([statement])
+        with self.in_loop(LoopKind.LOOP), self.inside(body):
+            for name in names:
+                self.environment.give_up(name)
+            self.emit_statements(statement.body)
+        for name in names:
+            self.environment.give_up(name)
 
     def _iterator(self, iterable: Expr) -> SugaredValue:
         return self.emit_sugared(iterable).iterator(iterable.range, self.graph)
@@ -114,12 +141,13 @@ class LoopEmitter(SubscriptEmitter):
     def _unroll(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
         count = iterator.static_length
         assert count is not None
+        problems = len(self.diagnostics.problems)
         with self.in_loop(LoopKind.UNROLLED):
             for index in _indices(count):
                 position = self.literal(index, range)
                 self.assign_targets([target], [iterator.item(range, self.graph, position)], target.range)
                 body()
-                if self.has_exited:
+                if self.has_exited or len(self.diagnostics.problems) > problems:
                     return
 
     def _emit_loop(
@@ -138,9 +166,12 @@ class LoopEmitter(SubscriptEmitter):
         refinements: dict[str, Type] = {}
         if condition is not None:
             with self.inside(condition_block):
-                found = self.emit_condition(condition)
-                refinements = found.refinements.if_true
-                condition_block.add_output(found.value)
+                found = self.attempt(lambda: self.emit_condition(condition))
+                if found is not None:
+                    refinements = found.refinements.if_true
+                    condition_block.add_output(found.value)
+            if found is None:
+                self.give_up_refined(names_in(condition))
         else:
             assert constant_true is not None
             condition_block.add_output(constant_true)
@@ -150,7 +181,16 @@ class LoopEmitter(SubscriptEmitter):
                 element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
                 self.assign_targets([target], [SimpleValue(element)], target.range)
             body()
-        for name in frame.types:
+        self._leave_loop(frame, range)
+
+    def _leave_loop(self, frame: Frame, range: SourceRange) -> None:
+        """What the names that the body has assigned mean behind the loop."""
+        outer = self.environment.frame
+        for name, value in frame.sugared.items():
+            if value is GIVEN_UP and outer.find(name) is not None:
+                self.environment.give_up(name)
+        given_up = [name for name, value in frame.sugared.items() if value is GIVEN_UP]
+        for name in [*frame.types, *given_up]:
             if self.environment.frame.find(name) is None:
                 where = f"the loop of line {range.line}" if range.is_known else "a loop above"
                 self.environment.frame.undefined_because[name] = f"{where}, which may not run at all, assigns it"
@@ -348,17 +388,6 @@ def _changed_list(tree: Tree) -> str | None:
             if target.tree.kind == Subscript.KIND:
                 return dotted_name(Subscript(target.tree).value)
     return None
-
-
-def target_names(target: Expr) -> set[str]:
-    """The names that assigning to ``target`` gives a meaning."""
-    if target.tree.kind == Var.KIND:
-        return {Var(target.tree).name.name}
-    if target.tree.kind == Starred.KIND:
-        return target_names(Starred(target.tree).value)
-    if target.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
-        return {name for item in target.tree.subtree(0).subtrees() for name in target_names(Expr(item))}
-    return set()
 
 
 _indices = range

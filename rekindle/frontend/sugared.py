@@ -14,7 +14,7 @@ forms),
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
@@ -92,6 +92,10 @@ class SugaredValue:
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         """``self[index]``"""
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
+
+
+GIVEN_UP: Final = SugaredValue()
+"""What a name means after the statement that assigns it could not be compiled. Whoever asks for it is given up too."""
 
 
 class Resolver(Protocol):

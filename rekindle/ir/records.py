@@ -6,7 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rekindle.errors import CompileError, InternalError, SourceRange, compiling
+from rekindle.errors import (
+    CompileError,
+    InternalError,
+    SourceRange,
+    compiling,
+    known_failure,
+    remember_failure,
+)
 from rekindle.ir.graph import Graph
 from rekindle.ir.schema import FunctionSchema
 
@@ -89,10 +96,17 @@ class FunctionRecord:
                 called_from,
                 hint="write the recursion as a loop",
             )
+        failure = known_failure(self)
+        if failure is not None:
+            raise failure
         self._state = "defining"
         try:
             with compiling(self.basename, called_from):
                 definer(self)
+        except CompileError as error:
+            self._state = "undefined"
+            remember_failure(self, error)
+            raise
         except BaseException:
             self._state = "undefined"
             raise

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.errors import Cause, SourceRange, UnsupportedError
 from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import literal_value
+from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
@@ -73,6 +73,7 @@ def _check_bases(definition: ClassDef) -> None:
             "a class that a program uses inherits from nothing",
             base.range,
             hint=f"let it hold an object of '{base.range.text}' as an attribute",
+            cause=Cause.INVALID_CLASS,
         )
 
 
@@ -85,7 +86,7 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
         return
     assign = Assign(statement.tree) if kind == Assign.KIND else None
     if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
-        raise UnsupportedError("this cannot stand in the body of a class", statement.range)
+        raise UnsupportedError("this cannot stand in the body of a class", statement.range, cause=Cause.INVALID_CLASS)
     name = Var(assign.targets[0].tree).name.name
     if assign.value is not None:
         owner.constants[name] = literal_value(assign.value)
@@ -96,9 +97,11 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
 def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], resolver: Resolver) -> None:
     name = definition.name.name
     if name in owner.methods:
-        raise UnsupportedError(f"the method '{name}' is defined twice", definition.name.range)
+        raise UnsupportedError(
+            f"the method '{name}' is defined twice", definition.name.range, cause=Cause.INVALID_CLASS
+        )
     if not definition.params:
-        raise UnsupportedError(f"the method '{name}' takes no self", definition.name.range)
+        raise UnsupportedError(f"the method '{name}' takes no self", definition.name.range, cause=Cause.INVALID_CLASS)
     assumed = frozenset(param.name.name for param in definition.params if param.annotation is None)
     binding: SelfBinding = InitBinding(owner, declared, assumed) if name == "__init__" else ObjectBinding(owner)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from rekindle.errors import CompileError, Source, SourceRange
+from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Graph
@@ -96,6 +96,7 @@ class CompilationUnit:
         records: list[FunctionRecord] = []
         types: list[ClassType] = []
         before = dict(self._functions), dict(self._classes)
+        diagnostics = Diagnostics()
         try:
             for class_definition in classes:
                 types.append(declare_class(self._free(class_definition.name)))
@@ -104,9 +105,12 @@ class CompilationUnit:
                 records.append(_record(self._free(definition.name), definition, resolver))
                 self._functions[definition.name.name] = records[-1]
             for type, class_definition in zip(types, classes, strict=True):
-                define_class(type, class_definition, resolver)
+                with diagnostics.recovering():
+                    define_class(type, class_definition, resolver)
             for record in records:
-                record.ensure_defined()
+                with diagnostics.recovering():
+                    record.ensure_defined()
+            diagnostics.raise_all()
         except CompileError:
             self._restore(*before)
             raise

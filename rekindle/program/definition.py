@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
-from rekindle.errors import TypeMismatchError
+from rekindle.errors import Diagnostics, TypeMismatchError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.emitter import emit_body
+from rekindle.frontend.signatures import Signature, Told, read_signature
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import Type
+from rekindle.ir.schema import Argument
 from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
 from rekindle.program.calling import fit_value
@@ -32,45 +32,61 @@ def define_function(
     *,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Type] | None = None,
-    return_type: Type | None = None,
+    parameter_types: Mapping[str, Told] | None = None,
+    return_type: Told | None = None,
+    diagnostics: Diagnostics | None = None,
 ) -> None:
     """Compile ``definition`` and give ``record`` the graph and the schema.
 
     ``defaults`` are the values of default arguments, ``parameter_types`` and ``return_type`` count more than what is
-    written in the definition.
+    written in the definition. ``diagnostics`` holds what is known to be wrong before.
 
     Raises:
-        CompileError: the definition cannot be compiled; the record is left as it was.
+        CompileError: the definition cannot be compiled; the record is left as it was. Several problems are told
+            together.
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
-    graph, schema = emit_function(
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    signature = read_signature(
         definition,
         resolver,
+        diagnostics,
         name=record.basename,
         self_binding=self_binding,
         defaults=defaults,
         parameter_types=parameter_types,
         return_type=return_type,
     )
-    _check_defaults(schema, definition)
+    _check_defaults(signature, definition, diagnostics)
+    graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding)
     with room_to_recurse(definition.name.range):
         clean_up(graph)
     record.define(graph, schema)
 
 
-def _check_defaults(schema: FunctionSchema, definition: Def) -> None:
+def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
     """Default arguments must be of the types of their parameters: nobody would notice before they are used."""
-    for argument, param in zip(schema.arguments, definition.params, strict=True):
-        if not argument.has_default:
+    for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
+        why = None if argument.name in signature.given_up else _misfit(argument)
+        if why is None:
             continue
-        if argument.size is not None and not isinstance(argument.default, (list, tuple)):
-            continue  # one value stands for all
-        try:
-            fit_value(argument.default, argument.type, f"parameter '{argument.name}'")
-        except TypeError as why:
-            place = param.range if param.default is None else param.default.range
-            raise TypeMismatchError(f"the default does not fit: {why}", place) from None
+        place = param.range if param.default is None else param.default.range
+        diagnostics.add(TypeMismatchError(f"the default does not fit: {why}", place))
+        if argument.assumed:
+            signature.given_up.add(argument.name)  # it is meant to be something else
+
+
+def _misfit(argument: Argument) -> str | None:
+    """Why the default of a parameter does not fit its type; None where it does."""
+    if not argument.has_default:
+        return None
+    if argument.size is not None and not isinstance(argument.default, (list, tuple)):
+        return None  # one value stands for all
+    try:
+        fit_value(argument.default, argument.type, f"parameter '{argument.name}'")
+    except TypeError as why:
+        return str(why)
+    return None
 
 
 def clean_up(graph: Graph) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from rekindle.errors import CompileError, SourceRange
+from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emission import SelfBinding
 from rekindle.ir.records import FunctionRecord
@@ -114,8 +114,11 @@ class ScriptModule(torch.nn.Module):
 
                 type.methods[name] = FunctionRecord(f"{type.name}.{name}", definer=define)
                 added.append(type.methods[name])
+            diagnostics = Diagnostics()
             for record in added:
-                record.ensure_defined()
+                with diagnostics.recovering():
+                    record.ensure_defined()
+            diagnostics.raise_all()
         except CompileError:
             for record in added:
                 del type.methods[record.basename]

@@ -15,7 +15,7 @@ from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 import torch
 from torch import _jit_internal as _marks
 
-from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, Source, SourceRange, UnsupportedError
+from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange, UnsupportedError
 from rekindle.frontend.sugared import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
@@ -234,6 +234,7 @@ def enum_type(cls: type[enum.Enum], range: SourceRange = UNKNOWN_RANGE) -> EnumT
             + (f"its values are of different types ({kinds})" if len(members) else "it has no members"),
             range,
             hint="give all members values of one type: int, float or str",
+            cause=Cause.INVALID_CLASS,
         )
     result = EnumType(qualified_name(cls), value_type, dict(members), cls)
     keep_type(cls, result)

@@ -18,7 +18,7 @@ from typing import Any, Final
 import torch
 
 import rekindle.scripting.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
-from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import SugaredValue
@@ -116,6 +116,7 @@ def _check(cls: type, range: SourceRange) -> None:
             f"the class '{cls.__name__}' inherits from '{bases[0]}'; a class that a program uses inherits from nothing",
             range,
             hint=f"let it hold an object of '{bases[0]}' as an attribute",
+            cause=Cause.INVALID_CLASS,
         )
     for name in _TAKEN_OVER:
         if name in vars(cls):
@@ -123,12 +124,15 @@ def _check(cls: type, range: SourceRange) -> None:
                 f"the class '{cls.__name__}' defines {name}, which no program calls",
                 range,
                 hint="leave calls that need it to Python, in a function marked with @ignore",
+                cause=Cause.INVALID_CLASS,
             )
     if dataclasses.is_dataclass(cls):
         check_dataclass(cls, range)
     if not may_be_script_class(cls):
         raise NotScriptableError(
-            f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python", range
+            f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python",
+            range,
+            cause=Cause.INVALID_CLASS,
         )
 
 
@@ -217,7 +221,9 @@ class _Filler:
 
         def define(record: FunctionRecord) -> None:
             if not inspect.signature(function).parameters:
-                raise UnsupportedError(f"the method '{name}' of '{self.cls.__name__}' takes no self")
+                raise UnsupportedError(
+                    f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
+                )
             compile_function(record, function, self_binding=binding or ObjectBinding(self.type), names=own)
 
         return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
@@ -252,6 +258,7 @@ class PythonClassValue(ClassValue):
                 f"'{name}' of {self.description} is a class method, which cannot be compiled",
                 range,
                 hint="make it a static method or a function",
+                cause=Cause.INVALID_CLASS,
             )
         if name in type.constants:
             return SimpleValue(graph.insert_constant(type.constants[name], range=range))

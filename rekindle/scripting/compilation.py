@@ -7,8 +7,9 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, ForwardRef
 
-from rekindle.errors import CompileError, NotScriptableError, SourceRange, UndefinedNameError
+from rekindle.errors import CompileError, Diagnostics, NotScriptableError, SourceRange, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
@@ -43,6 +44,20 @@ def compile_function(
     Raises:
         CompileError: it cannot be compiled.
     """
+    diagnostics = Diagnostics()
+    with diagnostics.reporting():
+        _compile(record, function, declaration, self_binding, forms, names, diagnostics)
+
+
+def _compile(
+    record: FunctionRecord,
+    function: types.FunctionType,
+    declaration: functions.Declaration,
+    self_binding: SelfBinding | None,
+    forms: Mapping[str, SugaredValue] | None,
+    names: Mapping[str, Any] | None,
+    diagnostics: Diagnostics,
+) -> None:
     managers, function = unwrapped(function)
     definition = function_def(function, record.basename)
     if managers:
@@ -57,7 +72,7 @@ def compile_function(
         resolver_there = PythonResolver.of_function(declaration)
         parameters, result = declared_types(declaration, declared, resolver_there)
         defaults = {**defaults, **default_arguments(declaration)}
-        unfit = {name for name, value in defaults.items() if name in parameters and not fits(value, parameters[name])}
+        unfit = {name for name, value in defaults.items() if not fits(value, parameters.get(name))}
         # What the implementation puts there for one overload may mean nothing to another, which then needs an argument.
         definition = without_defaults(definition, unfit)
         defaults = {name: value for name, value in defaults.items() if name not in unfit}
@@ -69,6 +84,7 @@ def compile_function(
         defaults=defaults,
         parameter_types=parameters,
         return_type=result,
+        diagnostics=diagnostics,
     )
 
 
@@ -140,8 +156,10 @@ def default_arguments(function: types.FunctionType) -> dict[str, object]:
     }
 
 
-def fits(value: object, type: Type) -> bool:
-    """Whether a default can stand for a parameter of the type."""
+def fits(value: object, type: Told | None) -> bool:
+    """Whether a default can stand for a parameter of the type, which may not be known."""
+    if type is None or isinstance(type, CompileError):
+        return True
     try:
         fit_value(value, type, "")
     except TypeError:
@@ -167,10 +185,10 @@ def without_defaults(definition: Def, names: set[str]) -> Def:
 
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
-) -> tuple[dict[str, Type], Type | None]:
+) -> tuple[dict[str, Told], Told | None]:
     """The types of parameters and result that only the annotation objects tell, not the names in the source: names may
     have been imported differently, or be out of reach by now."""
-    found: dict[str, Type] = {}
+    found: dict[str, Told] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:
             type = _rescued(parameter.annotation, function, parameter.name.name, resolver)
@@ -182,7 +200,14 @@ def annotated_types(
     return found, result
 
 
-def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Type | None:
+def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Told | None:
+    try:
+        return _rescue(expr, function, name, resolver)
+    except CompileError as error:
+        return error
+
+
+def _rescue(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Type | None:
     try:
         parse_type_expression(expr, resolver)
     except CompileError as error:
@@ -204,16 +229,23 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 
 def declared_types(
     declaration: types.FunctionType, definition: Def, resolver: Resolver
-) -> tuple[dict[str, Type], Type | None]:
+) -> tuple[dict[str, Told], Told | None]:
     """All the types that the declaration of an overload tells."""
     rescued, result = annotated_types(declaration, definition, resolver)
     for parameter in definition.params:
         name = parameter.name.name
         if parameter.annotation is not None and name not in rescued:
-            rescued[name] = parse_type_expression(parameter.annotation, resolver)
+            rescued[name] = _told(parameter.annotation, resolver)
     if result is None and definition.return_type is not None:
-        result = parse_type_expression(definition.return_type, resolver)
+        result = _told(definition.return_type, resolver)
     return rescued, result
+
+
+def _told(expr: Expr, resolver: Resolver) -> Told:
+    try:
+        return parse_type_expression(expr, resolver)
+    except CompileError as error:
+        return error
 
 
 functions.define_python_function = compile_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from rekindle.errors import NotScriptableError, Source, SourceRange
+from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.records import FunctionRecord
@@ -29,10 +29,14 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
                 f"the field '{name}' of the dataclass '{cls.__name__}' has a default_factory, which no program calls",
                 range,
                 hint="give the field when the object is made, or write __init__",
+                cause=Cause.INVALID_CLASS,
             )
         if name not in known and "InitVar" in str(item.type):
             raise NotScriptableError(
-                f"the field '{name}' of the dataclass '{cls.__name__}' is an InitVar", range, hint="write __init__"
+                f"the field '{name}' of the dataclass '{cls.__name__}' is an InitVar",
+                range,
+                hint="write __init__",
+                cause=Cause.INVALID_CLASS,
             )
 
 

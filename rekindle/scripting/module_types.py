@@ -17,7 +17,7 @@ import torch._jit_internal as _marks
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import is_parametrized
 
-from rekindle.errors import CompileError, NotScriptableError
+from rekindle.errors import Cause, CompileError, NotScriptableError
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
@@ -338,7 +338,9 @@ def check_initialised(module: torch.nn.Module) -> None:
         )
     if "_parameters" not in vars(module):
         raise NotScriptableError(
-            f"the module '{name}' has not been initialised", hint="call super().__init__() at the start of its __init__"
+            f"the module '{name}' has not been initialised",
+            hint="call super().__init__() at the start of its __init__",
+            cause=Cause.INVALID_CLASS,
         )
     for what, table in (("parameter", module._parameters), ("buffer", module._buffers)):
         for key, value in table.items():
@@ -358,6 +360,7 @@ def check_not_parametrized(module: torch.nn.Module) -> None:
         raise NotScriptableError(
             f"the module '{type(module).__name__}' has parametrizations of {listed}, which only Python can compute",
             hint=f"remove them first: torch.nn.utils.parametrize.remove_parametrizations(module, {names[0]!r})",
+            cause=Cause.INVALID_CLASS,
         )
 
 

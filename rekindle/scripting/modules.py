@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rekindle.errors import CompileError, NotScriptableError, compiling
+from rekindle.errors import CompileError, Diagnostics, NotScriptableError, compiling
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import InterfaceType
 from rekindle.program import module as program_module
@@ -136,17 +136,20 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     if concrete.is_compiled:
         return
     concrete.is_compiled = True
+    diagnostics = Diagnostics()
     try:
         for name, part in concrete.facts.submodules.items():
             if isinstance(part, ConcreteModuleType):
                 reason = f"it is the part '{name}' of '{concrete.python_class.__name__}'"
-                with compiling(part.python_class.__name__, reason=reason):
+                with diagnostics.recovering(), compiling(part.python_class.__name__, reason=reason):
                     compile_entry_points(part)
         _define_container_methods(concrete)
         _find_properties(concrete)
         for name in entry_points(concrete):
             for record in method_records(concrete, name):
-                record.ensure_defined()
+                with diagnostics.recovering():
+                    record.ensure_defined()
+        diagnostics.raise_all()
     except CompileError:
         concrete.is_compiled = False
         raise

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.emitter import declare_schema
+from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject

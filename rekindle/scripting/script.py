@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import torch
 
 import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
-from rekindle.errors import NotScriptableError, compiling
+from rekindle.errors import Diagnostics, NotScriptableError, compiling
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
@@ -94,10 +94,12 @@ def _script_function(function: types.FunctionType) -> Any:
             f"the function '{function.__name__}' is one of two, chosen by an argument",
             hint="compile a function that calls it",
         )
-    with _scripting:
+    diagnostics = Diagnostics()
+    with _scripting, diagnostics.reporting():
         records = records_of(function)
         for record in records:
-            record.ensure_defined()
+            with diagnostics.recovering():
+                record.ensure_defined()
     return Function(records[0], function) if len(records) == 1 else Overloaded(records)
 
 

@@ -17,7 +17,7 @@ import torch
 import rekindle.frontend.builtins
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
-from rekindle.frontend import emitter
+from rekindle.frontend import emitter, signatures
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
@@ -107,7 +107,7 @@ def before_ssa(text: str, values: Mapping[str, SugaredValue] | None = None) -> G
     definition = Def(last.tree)
     names = Names({**declare(text, values)}, values or {}, {})
     made = emitter.FunctionEmitter(names)
-    made.emit_definition(definition, emitter.declare_schema(definition, names), None)
+    made.emit_definition(definition, signatures.declare_schema(definition, names), None)
     return made.graph
 
 

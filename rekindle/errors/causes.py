@@ -1,0 +1,53 @@
+"""Why a program cannot be compiled, in a few words that tools can rely on, and what to write instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rekindle.errors.source import SourceRange
+
+
+class Cause(Enum):
+    """What kind of problem keeps a program from being compiled. The list is closed: a tool may tell them apart."""
+
+    TYPE_MISMATCH = "type mismatch"
+    """A value whose type does not fit where it stands, or a call that fits no signature."""
+    DYNAMIC_BEHAVIOUR = "dynamic behaviour"
+    """Something that only Python can know, and only when the program runs."""
+    DEFAULT_TYPE_ASSUMED = "default type assumed"
+    """What has no annotation was taken for a Tensor (an empty list: of Tensors), and it is none."""
+    UNSUPPORTED_CONSTRUCT = "unsupported construct"
+    """Python that the language leaves out."""
+    MISSING_REFINEMENT = "missing refinement"
+    """An Optional, a Union or Any that was not narrowed down to what is needed."""
+    INVALID_CLASS = "invalid class"
+    """A class, an enum or a module that cannot be part of a program as it is."""
+    UNDEFINED_NAME = "undefined name"
+    """A name or an attribute that does not exist, or not on every path."""
+    INVALID_SYNTAX = "invalid syntax"
+    """Text that is no program."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(slots=True, frozen=True)
+class Edit:
+    """A change of the source that would help: the text of ``range`` gives way to ``replacement``."""
+
+    range: SourceRange
+    replacement: str
+
+    @property
+    def line(self) -> str:
+        """The line of the source after the change, with its indentation."""
+        source, range = self.range.source, self.range
+        index = source.line_index(range.start)
+        start = source.line_starts[index]
+        text = source.line(index)
+        return text[: range.start - start] + self.replacement + text[range.end - start :]
+
+    def __str__(self) -> str:
+        """``line 3: def f(x: int):``"""
+        return f"line {self.range.line}: {self.line.strip()}"

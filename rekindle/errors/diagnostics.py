@@ -1,0 +1,139 @@
+"""Several problems, gathered while compilation goes on, and told together.
+
+Each function that is compiled has a :class:`Diagnostics` of its own. What fails is added to it, and the compiler goes
+on behind it; in the end all are raised: one as it is, several as a :class:`ProgramErrors`. The caller of the function
+adds these to its own in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rekindle.errors.causes import Cause
+from rekindle.errors.exceptions import CompileError, GivenUpError
+from rekindle.errors.source import SourceRange
+
+MAX_TOLD: Final = 20
+"""As many problems are told in full; of the others only how many there are."""
+
+MAX_LINES: Final = 9
+"""As many lines of one message are told beside others: a call that fits no overload shows all candidates."""
+
+
+class ProgramErrors(CompileError):
+    """Several problems of one program. ``errors`` holds each, in the order of the source, none twice.
+
+    ``range`` and ``cause`` are those of the first.
+    """
+
+    def __init__(self, errors: Iterable[CompileError]) -> None:
+        self._errors = in_order(errors)
+        first = self._errors[0]
+        others = len(self._errors) - 1
+        message = f"{first.message} (and {others} more {'problem' if others == 1 else 'problems'})"
+        super().__init__(message, first.range, hint=first.hint, cause=first.cause, edit=first.edit, frames=first.frames)
+
+    @property
+    def errors(self) -> tuple[CompileError, ...]:
+        return self._errors
+
+    def __str__(self) -> str:
+        count = len(self._errors)
+        parts = [f"{count} problems keep this from being compiled."]
+        for number, error in enumerate(self._errors[:MAX_TOLD], 1):
+            parts.append(f"{number}. {error.cause}: {_told(error)}")
+        if count > MAX_TOLD:
+            parts.append(f"… and {count - MAX_TOLD} more: 'errors' of this exception holds them all.")
+        return "\n\n".join(parts)
+
+
+def _told(error: CompileError) -> str:
+    lines = error.message.split("\n")
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], f"  … ({len(lines) - MAX_LINES} more lines)"]
+    text = error.text("\n".join(lines))
+    return text if error.edit is None else f"{text}\nEdit: {error.edit}"
+
+
+def in_order(errors: Iterable[CompileError]) -> tuple[CompileError, ...]:
+    """The problems that ``errors`` tell of, each once, in the order of the source; files in the order in which they
+    came up."""
+    found: dict[object, CompileError] = {}
+    files: dict[object, int] = {}
+    for error in (single for each in errors for single in each.errors):
+        files.setdefault(_file(error.range), len(files))
+        # What is wrong with a class is told once, wherever it is used.
+        place = None if error.cause is Cause.INVALID_CLASS else _place(error.range)
+        found.setdefault((place, type(error), error.message), error)
+    return tuple(sorted(found.values(), key=lambda error: (files[_file(error.range)], *_position(error.range))))
+
+
+def _file(range: SourceRange | None) -> object:
+    if range is None or not range.is_known:
+        return None
+    return range.source.filename or range.source.text
+
+
+def _position(range: SourceRange | None) -> tuple[int, int]:
+    return (0, 0) if range is None or not range.is_known else (range.line, range.column)
+
+
+def _place(range: SourceRange | None) -> object:
+    return (_file(range), _position(range))
+
+
+class Diagnostics:
+    """The problems of one thing that is compiled: a function, a class, a module, a program text."""
+
+    def __init__(self) -> None:
+        self.problems: list[CompileError] = []
+        self._given_up: GivenUpError | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether there is anything that keeps this from being compiled."""
+        return bool(self.problems) or self._given_up is not None
+
+    def add(self, error: CompileError) -> None:
+        """Take note of a problem. What merely needs something that failed before is none."""
+        if isinstance(error, GivenUpError):
+            self._given_up = error
+        else:
+            self.problems.append(error)
+
+    def raise_all(self) -> None:
+        """End the compilation if there were problems.
+
+        Raises:
+            CompileError: there was one.
+            ProgramErrors: there were several.
+        """
+        errors = in_order(self.problems)
+        if len(errors) > 1:
+            raise ProgramErrors(errors)
+        if errors:
+            raise errors[0]
+        if self._given_up is not None:
+            raise self._given_up
+
+    @contextmanager
+    def recovering(self) -> Iterator[None]:
+        """What fails within is noted; what stands behind goes on."""
+        try:
+            yield
+        except CompileError as error:
+            self.add(error)
+        except RecursionError:
+            raise
+        except Exception:
+            if not self.has_failed:
+                raise  # else it comes from what is missing
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Within, problems are gathered; at the end all are raised."""
+        with self.recovering():
+            yield
+        self.raise_all()

@@ -1,0 +1,97 @@
+"""What is to be known of a statement that could not be compiled, so that the emitter can go on behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    Assign,
+    AugAssign,
+    Expr,
+    For,
+    ListLiteral,
+    Raise,
+    Return,
+    Select,
+    Starred,
+    Stmt,
+    TupleLiteral,
+    Var,
+    With,
+)
+
+
+def target_names(target: Expr) -> set[str]:
+    """The names that assigning to ``target`` gives a meaning."""
+    if target.tree.kind == Var.KIND:
+        return {Var(target.tree).name.name}
+    if target.tree.kind == Starred.KIND:
+        return target_names(Starred(target.tree).value)
+    if target.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
+        return {name for item in target.tree.subtree(0).subtrees() for name in target_names(Expr(item))}
+    return set()
+
+
+def assigned_names(statements: Iterable[Stmt]) -> set[str]:
+    """The names that the statements, and those within them, give a meaning."""
+    return {
+        name
+        for statement in statements
+        for tree in statement.tree.walk()
+        for target in _targets(tree)
+        for name in target_names(target)
+    }
+
+
+def _targets(tree: Tree) -> list[Expr]:
+    if tree.kind == Assign.KIND:
+        return Assign(tree).targets
+    if tree.kind == AugAssign.KIND:
+        return [AugAssign(tree).target]
+    if tree.kind == For.KIND:
+        return [For(tree).target]
+    if tree.kind == With.KIND:
+        return [item.target for item in With(tree).items if item.target is not None]
+    return []
+
+
+def assigned_attributes(statements: Iterable[Stmt], owner: str) -> set[str]:
+    """The attributes of ``owner`` that the statements assign."""
+    found: set[str] = set()
+    for statement in statements:
+        for tree in statement.tree.walk():
+            for target in _targets(tree):
+                if target.tree.kind == Select.KIND:
+                    select = Select(target.tree)
+                    if select.value.tree.kind == Var.KIND and Var(select.value.tree).name.name == owner:
+                        found.add(select.selector.name)
+    return found
+
+
+def may_leave(statements: Iterable[Stmt]) -> bool:
+    """Whether the function may end within the statements."""
+    return any(tree.kind in (Return.KIND, Raise.KIND) for statement in statements for tree in statement.tree.walk())
+
+
+def names_in(expr: Expr) -> set[str]:
+    """The variables that ``expr`` names."""
+    return {Var(tree).name.name for tree in expr.tree.walk() if tree.kind == Var.KIND}
+
+
+_STATIC: Final = frozenset({"hasattr", "isinstance", "is_scripting", "is_tracing"})
+
+
+def asks_compiler(expr: Expr) -> bool:
+    """Whether ``expr`` calls what the compiler answers, so that a branch may be meant for it not to see."""
+    for tree in expr.tree.walk():
+        if tree.kind == Apply.KIND:
+            callee = Apply(tree).callee
+            name = Var(callee.tree).name.name if callee.tree.kind == Var.KIND else ""
+            if callee.tree.kind == Select.KIND:
+                name = Select(callee.tree).selector.name
+            if name in _STATIC:
+                return True
+    return False

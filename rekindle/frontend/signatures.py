@@ -1,0 +1,148 @@
+"""What the head of a definition says: its parameters and their types, their defaults, the type of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rekindle.errors import CompileError, Diagnostics, UnsupportedError
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
+from rekindle.ir.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.types import TENSOR, Type
+from rekindle.syntax.views import Const, Def, Expr, Param
+
+
+def declare_schema(
+    definition: Def,
+    resolver: Resolver,
+    *,
+    name: str | None = None,
+    self_binding: SelfBinding | None = None,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, Told] | None = None,
+    return_type: Told | None = None,
+) -> FunctionSchema:
+    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
+    result is left out where it is not declared.
+
+    Raises:
+        CompileError: an annotation means no type, or a default is no literal.
+    """
+    diagnostics = Diagnostics()
+    signature = read_signature(
+        definition,
+        resolver,
+        diagnostics,
+        name=name,
+        self_binding=self_binding,
+        defaults=defaults,
+        parameter_types=parameter_types,
+        return_type=return_type,
+    )
+    diagnostics.raise_all()
+    return signature.schema
+
+
+Told: TypeAlias = "Type | CompileError"
+"""A type that is told from elsewhere, or why it could not be."""
+
+RESULT: Final = "return"
+"""Stands among the names of parameters for the result."""
+
+
+@dataclass(slots=True)
+class Signature:
+    """A schema, and the parameters of which the type could not be told (and :data:`RESULT`)."""
+
+    schema: FunctionSchema
+    given_up: set[str]
+
+
+def read_signature(
+    definition: Def,
+    resolver: Resolver,
+    diagnostics: Diagnostics,
+    *,
+    name: str | None = None,
+    self_binding: SelfBinding | None = None,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, Told] | None = None,
+    return_type: Told | None = None,
+) -> Signature:
+    """As :func:`declare_schema`, but what is wrong goes to ``diagnostics``."""
+    arguments: list[Argument] = []
+    given_up: set[str] = set()
+    for position, param in enumerate(definition.params):
+        name_of_param = param.name.name
+        if position == 0 and self_binding is not None:
+            arguments.append(Argument(name_of_param, self_binding.type))
+            continue
+        made = Argument(name_of_param, TENSOR, kwarg_only=param.kwarg_only)
+        told = (parameter_types or {}).get(name_of_param)
+        try:
+            made = _declare_parameter(param, told, resolver, defaults)
+        except CompileError as error:
+            diagnostics.add(error)
+            given_up.add(name_of_param)
+        arguments.append(made)
+    returns: tuple[Argument, ...] = ()
+    try:
+        type = _told(return_type, definition.return_type, resolver)
+        returns = () if type is None else (Argument("", type),)
+    except CompileError as error:
+        diagnostics.add(error)
+        given_up.add(RESULT)
+    return Signature(FunctionSchema(name or definition.name.name, "", tuple(arguments), returns), given_up)
+
+
+def _declare_parameter(
+    param: Param, told: Told | None, resolver: Resolver, defaults: Mapping[str, object] | None
+) -> Argument:
+    type = _told(told, param.annotation, resolver)
+    default = _default_of(param, defaults)
+    size = None if param.annotation is None else broadcast_size(param.annotation)
+    return Argument(param.name.name, type or TENSOR, default, param.kwarg_only, size=size, assumed=type is None)
+
+
+def _told(told: Told | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
+    """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
+    if isinstance(told, CompileError):
+        raise told
+    if told is not None or annotation is None:
+        return told
+    return parse_type_expression(annotation, resolver)
+
+
+def _default_of(param: Param, defaults: Mapping[str, object] | None) -> object:
+    if defaults is not None and param.name.name in defaults:
+        return defaults[param.name.name]
+    if param.default is None:
+        return MISSING
+    return literal_value(param.default)
+
+
+def literal_value(expr: Expr) -> object:
+    """The Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+
+    Raises:
+        UnsupportedError: ``expr`` is no literal.
+    """
+    kind = expr.tree.kind
+    simple: dict[str, object] = {"none": None, "true": True, "false": False}
+    if kind in simple:
+        return simple[kind]
+    if kind == "const":
+        return Const(expr.tree).value
+    if kind == "string_literal":
+        return expr.tree.string(0)
+    if kind == "unary_minus":
+        value = literal_value(Expr(expr.tree.subtree(0)))
+        if isinstance(value, (int, float, complex)):
+            return -value
+    if kind in ("list_literal", "tuple_literal"):
+        items = [literal_value(Expr(item)) for item in expr.tree.subtree(0).subtrees()]
+        return items if kind == "list_literal" else tuple(items)
+    raise UnsupportedError("a default argument must be a literal here", expr.range)

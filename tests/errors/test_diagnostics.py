@@ -1,0 +1,107 @@
+"""Problems gathered while compilation goes on: one is raised as it is, several together."""
+
+from __future__ import annotations
+
+import pytest
+
+import rekindle
+from rekindle.errors import (
+    Cause,
+    CompileError,
+    Diagnostics,
+    Edit,
+    GivenUpError,
+    InternalError,
+    ProgramErrors,
+    Source,
+    TypeMismatchError,
+    UndefinedNameError,
+)
+
+SOURCE = Source("def f(x):\n    return y\n", "program.py")
+
+
+def test_one_problem_is_raised_as_it_is() -> None:
+    diagnostics = Diagnostics()
+    error = TypeMismatchError("it does not fit")
+    with pytest.raises(TypeMismatchError) as caught, diagnostics.reporting():
+        raise error
+    assert caught.value is error
+    assert error.errors == (error,)
+
+
+def test_several_are_told_in_the_order_of_the_source_and_none_twice() -> None:
+    diagnostics = Diagnostics()
+    for _ in range(2):
+        diagnostics.add(UndefinedNameError("the name 'y' is not defined", SOURCE.range(21, 22)))
+        diagnostics.add(
+            TypeMismatchError("it does not fit", SOURCE.range(6, 7), edit=Edit(SOURCE.range(6, 7), "x: int"))
+        )
+    with pytest.raises(ProgramErrors) as caught:
+        diagnostics.raise_all()
+    assert [error.cause for error in caught.value.errors] == [Cause.TYPE_MISMATCH, Cause.UNDEFINED_NAME]
+    assert caught.value.message == "it does not fit (and 1 more problem)"
+    assert (
+        str(caught.value)
+        == """\
+2 problems keep this from being compiled.
+
+1. type mismatch: it does not fit
+  File "program.py", line 1
+    def f(x):
+          ^
+Edit: line 1: def f(x: int):
+
+2. undefined name: the name 'y' is not defined
+  File "program.py", line 2
+    def f(x):
+        return y
+               ^"""
+    )
+
+
+def test_what_needs_what_failed_is_no_problem_of_its_own() -> None:
+    diagnostics = Diagnostics()
+    with diagnostics.recovering():
+        raise TypeMismatchError("it does not fit")
+    with diagnostics.recovering():
+        raise GivenUpError("it needs the other")
+    with diagnostics.recovering():
+        raise InternalError("it needs the other, too, and nobody has thought of that")
+    with pytest.raises(TypeMismatchError, match="it does not fit"):
+        diagnostics.raise_all()
+
+
+def test_an_internal_error_without_a_problem_comes_through() -> None:
+    with pytest.raises(InternalError), Diagnostics().recovering():
+        raise InternalError("a bug")
+
+
+def test_long_lists_are_cut() -> None:
+    errors = [CompileError("\n".join([f"problem {number}", *["…"] * 20])) for number in range(23)]
+    told = str(ProgramErrors(errors))
+    assert told.startswith("23 problems keep this from being compiled.\n\n1. unsupported construct: problem 0\n")
+    assert told.endswith("\n  … (12 more lines)\n\n… and 3 more: 'errors' of this exception holds them all.")
+    assert "problem 19" in told
+    assert "problem 20" not in told
+
+
+def broken(x):  # type: ignore[no-untyped-def]
+    return x.nope()
+
+
+def calls_it_twice(x):  # type: ignore[no-untyped-def]
+    y = broken(x)
+    return broken(y) + broken(x + y)
+
+
+def test_what_fails_fails_again() -> None:
+    """Nothing of a failure is kept for the next compilation."""
+    texts = []
+    for _ in range(2):
+        with pytest.raises(UndefinedNameError) as caught:
+            rekindle.script(calls_it_twice)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+    with pytest.raises(UndefinedNameError, match="'nope'"):
+        rekindle.script(broken)
