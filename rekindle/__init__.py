@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rekindle.program.function import Function as Function, Method as Method
     from rekindle.program.module import ScriptModule as ScriptModule
     from rekindle.runtime.futures import Future as Future
+    from rekindle.scripting.interfaces import interface as interface
     from rekindle.scripting.markers import (
         Attribute as Attribute,
         annotate as annotate,
@@ -54,6 +55,7 @@ _HOMES: Final[dict[str, str]] = {
     "install": "rekindle.api.install",
     "installed": "rekindle.api.install",
     "is_installed": "rekindle.api.install",
+    "interface": "rekindle.scripting.interfaces",
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",

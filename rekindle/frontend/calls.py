@@ -13,7 +13,18 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.matching import convert_value
-from rekindle.ir.types import NONE, STRING, TENSOR, DictType, FutureType, ListType, TupleType, Type, without_none
+from rekindle.ir.types import (
+    NONE,
+    STRING,
+    TENSOR,
+    DictType,
+    FutureType,
+    ListType,
+    TupleType,
+    Type,
+    mismatch_note,
+    without_none,
+)
 from rekindle.syntax.views import Apply, Expr, StringLiteral
 
 
@@ -179,7 +190,9 @@ class CallEmitter(LoopEmitter):
         value = convert_value(self.graph, self.emit_expression(inputs[1], type), type, call.range)
         if not value.type.is_subtype_of(type):
             raise TypeMismatchError(
-                f"annotate declares {type.annotation}, but the value is {value.type.annotation}", call.range
+                f"annotate declares {type.annotation}, but the value is {value.type.annotation}"
+                + mismatch_note(value.type, type),
+                call.range,
             )
         if type.is_optional and value.type == NONE:
             # None alone would lose the type that was asked for.

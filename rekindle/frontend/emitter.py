@@ -37,7 +37,7 @@ from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, unify
+from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, mismatch_note, unify
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Assert,
@@ -77,6 +77,7 @@ def emit_function(
 
     ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
     be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
+    ``declare`` is told the schema before the body is compiled, where the definition says all of it.
 
     Raises:
         CompileError: the definition cannot be compiled.
@@ -312,7 +313,7 @@ class FunctionEmitter(AssignmentEmitter):
             if not value.type.is_subtype_of(declared):
                 raise TypeMismatchError(
                     f"the function is declared to return {declared.annotation}, "
-                    f"but this returns {value.type.annotation}",
+                    f"but this returns {value.type.annotation}{mismatch_note(value.type, declared)}",
                     statement.range,
                 )
             self.returns.merged = declared

@@ -16,7 +16,7 @@ from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
-from rekindle.ir.types import TENSOR, ListType, Type, unify, unshaped
+from rekindle.ir.types import TENSOR, InterfaceType, ListType, Type, mismatch_note, unify, unshaped, without_none
 
 
 @dataclass(slots=True)
@@ -165,6 +165,8 @@ class Environment:
             TypeMismatchError: the variable has another type.
             UnsupportedError: a sugared value would be assigned again.
         """
+        if not isinstance(value, SimpleValue) and self._is_interface(name, annotated):
+            value = SimpleValue(value.as_value(range, self.graph))  # a module, of which others may take the place
         simple = value.value if isinstance(value, SimpleValue) else None
         if (
             simple is not None
@@ -183,9 +185,16 @@ class Environment:
             return
         if annotated is not None and not simple.type.is_subtype_of(annotated):
             raise TypeMismatchError(
-                f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}", range
+                f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}"
+                + mismatch_note(simple.type, annotated),
+                range,
             )
         self.store(name, range, simple, simple.type if annotated is None else annotated)
+
+    def _is_interface(self, name: str, annotated: Type | None) -> bool:
+        """Whether the variable is declared as an interface, here or where it was assigned before."""
+        type = annotated or self.frame.find_type(self.frame.variable(name))
+        return type is not None and isinstance(without_none(type), InterfaceType)
 
     def _check_reassignment(
         self,
@@ -215,7 +224,7 @@ class Environment:
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
             raise TypeMismatchError(
                 f"variable '{spelled}' is {expected.annotation}, "
-                f"but is assigned a value of type {simple.type.annotation} here",
+                f"but is assigned a value of type {simple.type.annotation} here{mismatch_note(simple.type, expected)}",
                 range,
                 hint=_reassignment_hint(spelled, expected, simple.type),
             )

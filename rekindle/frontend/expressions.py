@@ -28,6 +28,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    mismatch_note,
     unify,
     unify_all,
     union_members,
@@ -380,7 +381,8 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
     for index, value in enumerate(values):
         if not value.type.is_subtype_of(wanted):
             place = items[index].range if len(items) == len(values) else range
-            raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}", place)
+            note = mismatch_note(value.type, wanted)
+            raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}{note}", place)
 
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:

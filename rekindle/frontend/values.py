@@ -31,6 +31,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    mismatch_note,
 )
 
 TENSOR_PROPERTIES: dict[str, str] = {
@@ -90,6 +91,12 @@ class SimpleValue(SugaredValue):
             if type.python_class is not None and isinstance(vars(type.python_class).get(name), classmethod):
                 hint = "class methods cannot be compiled; make it a static method or a function"
             raise UndefinedNameError(f"'{type.basename}' has no attribute or method '{name}'", range, hint=hint)
+        if isinstance(type, InterfaceType):
+            raise UndefinedNameError(
+                f"the interface '{type.name.rpartition('.')[2]}' has no method '{name}'",
+                range,
+                hint=f"its methods are {', '.join(type.methods)}",
+            )
         hint = None
         if type.is_optional:
             hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"
@@ -162,7 +169,8 @@ class SimpleValue(SugaredValue):
         converted = convert_value(graph, value, expected, range)
         if not converted.type.is_subtype_of(expected):
             raise TypeMismatchError(
-                f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}",
+                f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}"
+                + mismatch_note(converted.type, expected),
                 range,
                 hint=type.attributes[name].note,
             )

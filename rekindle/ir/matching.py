@@ -36,6 +36,7 @@ from rekindle.ir.types import (
     TENSOR,
     Bindings,
     ClassType,
+    InterfaceType,
     ListType,
     OptionalType,
     TensorType,
@@ -43,6 +44,7 @@ from rekindle.ir.types import (
     Type,
     has_free_variables,
     match_variables,
+    mismatch_note,
     substitute,
     without_none,
 )
@@ -303,13 +305,13 @@ def plan_call(
 def _is_method(schema: FunctionSchema) -> bool:
     """Whether the first argument is an object whose method this is, which nobody writes in a call."""
     first = schema.arguments[0] if schema.arguments else None
-    return first is not None and first.name == "self" and isinstance(first.type, ClassType)
+    return first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
 
 
 def _without_self(schema: FunctionSchema) -> FunctionSchema:
     if not _is_method(schema):
         return schema
-    return FunctionSchema(schema.name, schema.overload, schema.arguments[1:], schema.returns)
+    return schema.bound
 
 
 def _count(number: int, noun: str) -> str:
@@ -376,6 +378,7 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
             message += " (an empty list without an annotation is a List[Tensor])"
         if formal.assumed:
             message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
+        message += mismatch_note(result, type)
         raise Mismatch(message)
     return build
 

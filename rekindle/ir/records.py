@@ -73,8 +73,8 @@ class FunctionRecord:
         self._schema = schema
         self.executable = None
 
-    def declare(self, schema: FunctionSchema) -> None:
-        """Make the schema known before the graph is."""
+    def declare(self, schema: FunctionSchema | None) -> None:
+        """Make the schema known before the graph is; with None forget it."""
         self._schema = schema
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:

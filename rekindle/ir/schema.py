@@ -112,6 +112,11 @@ class FunctionSchema:
         """Whether a call writes to one of its arguments."""
         return any(argument.alias is not None and argument.alias.is_write for argument in self.arguments)
 
+    @property
+    def bound(self) -> FunctionSchema:
+        """The schema of a method as a caller sees it, without the object."""
+        return FunctionSchema(self.name, self.overload, self.arguments[1:], self.returns)
+
     def can_stand_for(self, other: FunctionSchema, *, as_method: bool = True) -> bool:
         """Whether a function with this schema can be called wherever one with ``other`` is expected."""
         first = 1 if as_method else 0

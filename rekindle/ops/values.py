@@ -50,6 +50,7 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     VarType,
+    kept_type,
 )
 
 # ------------------------------------------------------------------------------------------------------------- objects
@@ -67,7 +68,7 @@ class ScriptObject:
 
 def script_class(value: object) -> ClassType | None:
     """The class that an object says it is of: a :class:`ScriptObject`, a module of a program. None for others."""
-    found = getattr(value, "script_type", None)
+    found = getattr(value, "script_type", None) or kept_type(type(value))
     return found if isinstance(found, ClassType) else None
 
 
@@ -146,7 +147,8 @@ def _is_class(value: object, type: ClassType) -> bool:
 
 
 def _is_interface(value: object, type: InterfaceType) -> bool:
-    return all(callable(getattr(value, name, None)) for name in type.methods)
+    found = script_class(value)
+    return found is not None and found.is_subtype_of(type)
 
 
 def _is_enum(value: object, type: EnumType) -> bool:

@@ -7,18 +7,19 @@ calls their methods as those of any class.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from rekindle.errors import Cause, SourceRange, UnsupportedError
 from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
 from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import ClassType, Type
+from rekindle.ir.types import ClassType, InterfaceType, Type, keep_type
 from rekindle.program.calling import call
 from rekindle.program.definition import define_function
 from rekindle.program.names import unique_name
@@ -26,24 +27,63 @@ from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
 from rekindle.syntax.views import Assign, ClassDef, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
 
+DefinedType: TypeAlias = ClassType | InterfaceType
+"""What a class of a program text is."""
+
+_INTERFACES: Final = {"Interface": False, "ModuleInterface": True}
+"""The bases that make an interface of a class, and whether it is one of modules."""
+
 
 class ClassNames:
-    """Classes of a program text, by name."""
+    """Classes and interfaces of a program text, by name."""
 
-    def __init__(self, classes: dict[str, ClassType]) -> None:
+    def __init__(self, classes: dict[str, DefinedType]) -> None:
         self.classes = classes
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         found = self.classes.get(name)
+        if isinstance(found, InterfaceType):
+            return InterfaceValue(found)
         return None if found is None else ScriptClassValue(found)
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
         return self.classes.get(name)
 
 
-def declare_class(name: str) -> ClassType:
-    """A class of which nothing but the name is known yet."""
-    return ClassType(unique_name(f"__torch__.{name}"))
+def declare_class(name: str, definition: ClassDef) -> DefinedType:
+    """A class or an interface of which nothing but the name is known yet."""
+    qualified = unique_name(f"__torch__.{name}")
+    base = _only_base(definition)
+    return InterfaceType(qualified, is_module=_INTERFACES[base]) if base in _INTERFACES else ClassType(qualified)
+
+
+def _only_base(definition: ClassDef) -> str:
+    bases = definition.bases
+    return Var(bases[0].tree).name.name if len(bases) == 1 and bases[0].tree.kind == Var.KIND else ""
+
+
+def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resolver) -> None:
+    """Give ``owner`` the methods of ``definition``.
+
+    Raises:
+        CompileError: there is anything but methods without a body.
+    """
+    for statement in definition.body:
+        if statement.tree.kind == Def.KIND:
+            method = Def(statement.tree)
+            owner.methods[method.name.name] = interface_schema(owner, method, resolver)
+        elif not _is_empty(statement):
+            raise UnsupportedError("an interface has methods only", statement.range)
+
+
+def python_class(owner: DefinedType) -> type:
+    """The Python class of a class or an interface that is defined."""
+    if isinstance(owner, ClassType):
+        assert owner.python_class is not None
+        return owner.python_class
+    made = type(basename(owner), (), {"__module__": __name__})
+    keep_type(made, owner)
+    return made
 
 
 def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> None:
@@ -80,9 +120,7 @@ def _check_bases(definition: ClassDef) -> None:
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
     """``name: type`` declares an attribute, ``name = value`` is a constant."""
     kind = statement.tree.kind
-    if kind in (Def.KIND, Pass.KIND) or (
-        kind == ExprStmt.KIND and ExprStmt(statement.tree).expr.tree.kind == StringLiteral.KIND
-    ):
+    if kind == Def.KIND or _is_empty(statement):
         return
     assign = Assign(statement.tree) if kind == Assign.KIND else None
     if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
@@ -92,6 +130,14 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
         owner.constants[name] = literal_value(assign.value)
     elif assign.annotation is not None:
         declared[name] = parse_type_expression(assign.annotation, resolver)
+
+
+def _is_empty(statement: Stmt) -> bool:
+    """``pass`` or a docstring."""
+    tree = statement.tree
+    return tree.kind == Pass.KIND or (
+        tree.kind == ExprStmt.KIND and ExprStmt(tree).expr.tree.kind == StringLiteral.KIND
+    )
 
 
 def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], resolver: Resolver) -> None:
@@ -115,7 +161,9 @@ def _python_class(owner: ClassType) -> type:
     methods = {name: _python_method(record) for name, record in owner.methods.items()}
     if "__init__" in methods:
         methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
-    return type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})
+    made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})
+    keep_type(made, owner)
+    return made
 
 
 def _python_method(record: FunctionRecord) -> Callable[..., Any]:

@@ -13,8 +13,15 @@ from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ClassType, Type
-from rekindle.program.classes import ClassNames, declare_class, define_class
+from rekindle.ir.types import ClassType, InterfaceType, Type
+from rekindle.program.classes import (
+    ClassNames,
+    DefinedType,
+    declare_class,
+    define_class,
+    define_interface,
+    python_class,
+)
 from rekindle.program.definition import define_function
 from rekindle.program.function import Function
 from rekindle.syntax.parser import parse_module
@@ -78,7 +85,7 @@ class CompilationUnit:
 
     def __init__(self, source: str | None = None) -> None:
         self._functions: dict[str, FunctionRecord] = {}
-        self._classes: dict[str, ClassType] = {}
+        self._classes: dict[str, DefinedType] = {}
         if source is not None:
             self._define(source, caller_resolver(1))
 
@@ -94,19 +101,24 @@ class CompilationUnit:
         resolver = ChainResolver(_UnitResolver(self), ClassNames(self._classes), outer)
         functions, classes = parse_program(source)
         records: list[FunctionRecord] = []
-        types: list[ClassType] = []
+        types: list[DefinedType] = []
         before = dict(self._functions), dict(self._classes)
         diagnostics = Diagnostics()
         try:
             for class_definition in classes:
-                types.append(declare_class(self._free(class_definition.name)))
+                types.append(declare_class(self._free(class_definition.name), class_definition))
                 self._classes[class_definition.name.name] = types[-1]
             for definition in functions:
                 records.append(_record(self._free(definition.name), definition, resolver))
                 self._functions[definition.name.name] = records[-1]
             for type, class_definition in zip(types, classes, strict=True):
-                with diagnostics.recovering():
-                    define_class(type, class_definition, resolver)
+                if isinstance(type, InterfaceType):
+                    with diagnostics.recovering():
+                        define_interface(type, class_definition, resolver)
+            for type, class_definition in zip(types, classes, strict=True):
+                if isinstance(type, ClassType):
+                    with diagnostics.recovering():
+                        define_class(type, class_definition, resolver)
             for record in records:
                 with diagnostics.recovering():
                     record.ensure_defined()
@@ -121,7 +133,7 @@ class CompilationUnit:
                 raise CompileError(f"the {what} '{name.name}' is defined already", name.range)
         return name.name
 
-    def _restore(self, functions: dict[str, FunctionRecord], classes: dict[str, ClassType]) -> None:
+    def _restore(self, functions: dict[str, FunctionRecord], classes: dict[str, DefinedType]) -> None:
         self._functions.clear()
         self._functions.update(functions)
         self._classes.clear()
@@ -157,7 +169,7 @@ class CompilationUnit:
         owner = None if name in ("_functions", "_classes") else self._classes.get(name)
         if owner is None:
             raise AttributeError(f"there is no function '{name}' in this compilation unit")
-        return owner.python_class
+        return python_class(owner)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._functions, *self._classes]

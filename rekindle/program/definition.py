@@ -58,7 +58,13 @@ def define_function(
         return_type=return_type,
     )
     _check_defaults(signature, definition, diagnostics)
-    graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding)
+    if signature.schema.returns and not signature.given_up:
+        record.declare(signature.schema)
+    try:
+        graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding)
+    except BaseException:
+        record.declare(None)
+        raise
     with room_to_recurse(definition.name.range):
         clean_up(graph)
     record.define(graph, schema)

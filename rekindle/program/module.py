@@ -12,7 +12,7 @@ from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emission import SelfBinding
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType
+from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
@@ -421,7 +421,9 @@ def _check_module(value: Any, type: ClassType | InterfaceType, where: str) -> No
     if not isinstance(value, ScriptModule):
         raise TypeError(f"{where} is a compiled module, got {describe(value)}; compile it with rekindle.script first")
     if not value._rekindle_type.is_subtype_of(type):
-        raise TypeError(f"{where} is a {type.name}, got a {value._rekindle_type.name}: code was compiled for the first")
+        found = value._rekindle_type
+        note = mismatch_note(found, type) or ": code was compiled for the first"
+        raise TypeError(f"{where} is a {type.name}, got a {found.name}{note}")
 
 
 def _check_tensor(value: Any, slot: ClassAttribute, where: str) -> None:

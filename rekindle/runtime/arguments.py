@@ -15,11 +15,12 @@ import torch
 
 from rekindle.errors import ArgumentError
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ClassType, InterfaceType
+from rekindle.ir.types import ClassType, InterfaceType, mismatch_note
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
     Converter,
     NoMatch,
+    class_of,
     converter_for,
     exact_class,
     to_python as to_python,
@@ -120,6 +121,9 @@ class Binder:
         problem = f"argument '{argument.name}'{position} takes {argument.type.annotation}, but got {describe(value)}"
         if why.path:
             problem += f", in which {argument.name}{why.path} is {describe(why.value)} instead of {why.type.annotation}"
+        found = class_of(why.value)
+        if found is not None:
+            problem += mismatch_note(found, why.type)
         text = self._text(problem)
         if value is None:
             text += f"\nHint: a parameter that may be None is annotated as Optional[{argument.type.annotation}]"

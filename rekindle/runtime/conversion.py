@@ -38,6 +38,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    kept_type,
 )
 from rekindle.ops.values import ScriptObject, named_tuple_class
 
@@ -77,12 +78,17 @@ _EXACT: dict[str, type] = {
 }
 
 
+class_of_python_object: Callable[[type], Type | None] | None = None
+"""A slot: the type of the objects of a Python class that no program has met yet; None where it is no script class.
+:mod:`rekindle.scripting` fills it."""
+
+
 def class_of(value: object) -> Type | None:
     """The script class of an object: of a module, or of one that a program made."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
     else:
-        found = getattr(value, "_rekindle_type", None)
+        found = getattr(value, "_rekindle_type", None) or kept_type(type(value))
     return found if isinstance(found, Type) else None
 
 
@@ -353,9 +359,9 @@ def _class(type: ClassType) -> Converter:
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
 
     def convert(value: Any) -> Any:
-        if class_of(value) is type:
-            return value
         if type.is_module or type.python_class is None or _type(value) is not type.python_class:
+            if class_of(value) is type:
+                return value
             raise NoMatch(type, value)
         if _walk.queue is not None:
             _walk.queue.append((value, type, ""))
@@ -399,11 +405,17 @@ def _check_objects(
 
 
 def _interface(type: InterfaceType) -> Converter:
-    def fits(value: Any) -> bool:
-        found = class_of(value)
-        return found is not None and found.is_subtype_of(type)
+    """An object of any class that has the methods; it is then looked at as an object of its class is."""
 
-    return _fits(fits, type)
+    def convert(value: Any) -> Any:
+        found = class_of(value)
+        if found is None and class_of_python_object is not None:
+            found = class_of_python_object(_type(value))
+        if not isinstance(found, ClassType) or not found.is_subtype_of(type):
+            raise NoMatch(type, value)
+        return converter_for(found)(value)
+
+    return convert
 
 
 def _enum(type: EnumType) -> Converter:

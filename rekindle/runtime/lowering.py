@@ -25,7 +25,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ClassType, FunctionType, InterfaceType
+from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
 WITHOUT_MEMORY = frozenset(
@@ -242,8 +242,8 @@ class _Lowering:
             method = owner.methods.get(name)
             if method is None:
                 raise InternalError(f"prim::CallMethod: class '{owner}' has no method '{name}'")
-        elif isinstance(owner, InterfaceType):
-            method = None
+        elif isinstance(owner, (InterfaceType, UnionBase)):
+            method = None  # which method it is, the object tells
         else:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)

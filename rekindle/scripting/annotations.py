@@ -41,6 +41,8 @@ from rekindle.ir.types import (
     ListType,
     TupleType,
     Type,
+    keep_type,
+    kept_type,
     optional,
     unify_all,
     union,
@@ -182,20 +184,6 @@ def is_broadcasting_list(annotation: object) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------------------- classes
-
-_KEPT = "__rekindle_type__"
-"""Where a class keeps the type that was made of it."""
-
-
-def kept_type(cls: type) -> Type | None:
-    """The type that was made of ``cls`` before."""
-    found = vars(cls).get(_KEPT)
-    return found if isinstance(found, Type) else None
-
-
-def keep_type(cls: type, type: Type | None) -> None:
-    """Keep ``type`` with the class; with None forget what was kept."""
-    setattr(cls, _KEPT, type)
 
 
 def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Type | None:

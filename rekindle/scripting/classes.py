@@ -12,6 +12,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any, Final
 
@@ -26,21 +27,21 @@ from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import ClassType, Property, Type
+from rekindle.ir.types import ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.runtime import conversion
 from rekindle.scripting.annotations import (
     CLASS_HOOKS,
     class_annotations,
     is_final,
-    keep_type,
-    kept_type,
     type_of_annotation,
 )
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
 from rekindle.scripting.dataclass_methods import check_dataclass, define_generated, generated_methods
 from rekindle.scripting.functions import record_of
+from rekindle.scripting.interfaces import check_implements, is_interface
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
 from rekindle.scripting.resolver import PythonResolver, closure_of
@@ -93,6 +94,7 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
     keep_type(cls, type)
     try:
         _Filler(cls, type).fill(range)
+        check_implements(cls, type, range)
     except BaseException:
         keep_type(cls, None)
         raise
@@ -110,7 +112,7 @@ def compile_class(cls: type) -> None:
 
 
 def _check(cls: type, range: SourceRange) -> None:
-    bases = [base.__name__ for base in cls.__bases__ if base is not object]
+    bases = [base.__name__ for base in cls.__bases__ if base is not object and not is_interface(base)]
     if bases:
         raise NotScriptableError(
             f"the class '{cls.__name__}' inherits from '{bases[0]}'; a class that a program uses inherits from nothing",
@@ -285,3 +287,4 @@ def _type_of_class(cls: type, range: SourceRange) -> Type | None:
 
 CLASS_VALUE_HOOKS.append(_value_of_class)
 CLASS_HOOKS.append(_type_of_class)
+conversion.class_of_python_object = partial(_type_of_class, range=UNKNOWN_RANGE)

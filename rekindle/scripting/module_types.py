@@ -17,7 +17,8 @@ import torch._jit_internal as _marks
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import is_parametrized
 
-from rekindle.errors import Cause, CompileError, NotScriptableError
+from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
+from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
@@ -107,8 +108,14 @@ class ConcreteModuleType:
         for name, part in facts.submodules.items():
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
         self.type.constants.update(facts.constants)
+        self.type.method_finder = self._find_method
         self.is_compiled = False
         """Whether the entry points have been compiled."""
+
+    def _find_method(self, name: str) -> FunctionRecord | None:
+        if find_method is None:
+            raise InternalError("rekindle.scripting.module_values was not imported")
+        return find_method(self, name)
 
     @property
     def python_class(self) -> type:
@@ -119,6 +126,9 @@ class ConcreteModuleType:
         """The name of the Python class."""
         return self.facts.python_class.__name__
 
+
+find_method: Callable[[ConcreteModuleType, str], FunctionRecord | None] | None = None
+"""A slot: the method of a module, compiled when it is looked at. :mod:`rekindle.scripting.module_values` fills it."""
 
 _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()
 """The types that some compiled module has, by the key of their facts."""

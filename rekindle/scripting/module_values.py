@@ -23,8 +23,9 @@ from rekindle.frontend.values import (
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type
+from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type, mismatch_note
 from rekindle.program.function import Function
+from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.functions import function_behind
@@ -71,6 +72,21 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRec
             for index, declaration in enumerate(declarations)
         )
     return (_record(concrete, name, function, None),)
+
+
+def _method_of_interface(concrete: ConcreteModuleType, name: str) -> FunctionRecord | None:
+    """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
+    call through an interface would not run."""
+    if name == "forward" and (concrete.facts.hooks or concrete.facts.pre_hooks):
+        raise NotScriptableError(
+            f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
+            hint="remove them before compiling, or declare no interface for the module",
+        )
+    records = method_records(concrete, name)
+    return records[0] if len(records) == 1 else None
+
+
+module_types.find_method = _method_of_interface
 
 
 def _class_function(cls: type, name: str) -> FunctionType | None:
@@ -238,7 +254,7 @@ class ModuleValue(SugaredValue):
             raise NotScriptableError(
                 f"attribute '{name}' of {self.description} cannot be assigned: {facts.failed[name]}", range
             )
-        if name in facts.submodules:
+        if name in facts.submodules and not isinstance(facts.submodules[name], InterfaceType):
             raise UnsupportedError(f"'{name}' is a part of {self.description}; a program cannot replace it", range)
         if name in facts.constants:
             raise UnsupportedError(
@@ -390,6 +406,7 @@ class ModuleValue(SugaredValue):
             raise UnsupportedError(f"{self.description} can only be indexed by a constant here", range)
         first = parts[0]
         if isinstance(type_hint, InterfaceType):
+            self._check_items(range, type_hint)
             result: Type = type_hint
         elif all(part is first for part in parts):
             result = first.type if isinstance(first, ConcreteModuleType) else NONE if first is None else first
@@ -405,6 +422,18 @@ class ModuleValue(SugaredValue):
         if isinstance(first, ConcreteModuleType) and result is first.type:
             return ModuleValue(node.output, first)
         return SimpleValue(node.output)
+
+    def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
+        """All items must implement ``interface``."""
+        for name in self.facts.items:
+            part = self.facts.submodules[name]
+            type = part.type if isinstance(part, ConcreteModuleType) else part
+            if not type.is_subtype_of(interface):
+                raise TypeMismatchError(
+                    f"item '{name}' of {self.description} is no {interface.annotation}"
+                    + mismatch_note(type, interface),
+                    range,
+                )
 
 
 _DICT_VIEWS: Final = ("keys", "values", "items")

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from rekindle.errors import CompileError, Diagnostics, NotScriptableError, compiling
+from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import InterfaceType
+from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program import module as program_module
 from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import parse_definitions
@@ -77,7 +77,10 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
     result._buffers.update(module._buffers)
     result._non_persistent_buffers_set.update(module._non_persistent_buffers_set)
     for name, part in module._modules.items():
-        result._modules[name] = _part(part, concrete.facts.submodules.get(name), made)
+        type = concrete.facts.submodules.get(name)
+        result._modules[name] = made_part = _part(part, type, made)
+        if isinstance(type, InterfaceType) and made_part is not None:
+            _check_part(made_part, type, f"the part '{name}' of '{concrete.name}'")
     for name, slot in concrete.type.attributes.items():
         if slot.kind == "attribute" and name not in result._modules:
             value = getattr(module, name)
@@ -126,6 +129,21 @@ def _part(
     if isinstance(concrete, ConcreteModuleType):
         return _instantiate(part, concrete, made)
     return _instantiate(part, module_type_of(part), made)
+
+
+def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> None:
+    """Compile the methods of ``interface`` that ``part`` has, which must be all."""
+    binding = part._rekindle_binding
+    if isinstance(binding, ModuleBinding):
+        _define_container_methods(binding.concrete)
+        _find_properties(binding.concrete)
+    with compiling(part.original_name, reason=f"it is {where}"):
+        fits = part.script_type.is_subtype_of(interface)
+    if not fits:
+        raise TypeMismatchError(
+            f"{where} is declared {interface.annotation}, but is a {part.original_name}"
+            + mismatch_note(part.script_type, interface)
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------- compilation

@@ -261,7 +261,9 @@ def test_interfaces() -> None:
     narrow = ClassType("__torch__.Narrow", methods={"area": method("area", INT, returns=FLOAT)})
     lacks = ClassType("__torch__.Lacks")
     module = ClassType("__torch__.Module", is_module=True, methods={"area": method("area", FLOAT, returns=FLOAT)})
-    assert [c.is_subtype_of(shape) for c in (fits, wider, narrow, lacks, module)] == [True, True, False, False, False]
+    assert [c.is_subtype_of(shape) for c in (fits, wider, narrow, lacks, module)] == [True, True, False, False, True]
+    modules = InterfaceType("__torch__.Shapes", dict(shape.methods), is_module=True)
+    assert [c.is_subtype_of(modules) for c in (fits, module)] == [False, True]
     larger = InterfaceType("__torch__.Larger", {**shape.methods, "more": method("more").schema})
     assert larger.is_subtype_of(shape)
     assert not shape.is_subtype_of(larger)

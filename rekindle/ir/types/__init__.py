@@ -48,6 +48,7 @@ from rekindle.ir.types.containers import (
     union_members as union_members,
     without_none as without_none,
 )
+from rekindle.ir.types.mismatch import mismatch_note as mismatch_note
 from rekindle.ir.types.named import (
     ClassAttribute as ClassAttribute,
     ClassType as ClassType,
@@ -55,6 +56,8 @@ from rekindle.ir.types.named import (
     FunctionType as FunctionType,
     InterfaceType as InterfaceType,
     Property as Property,
+    keep_type as keep_type,
+    kept_type as kept_type,
 )
 from rekindle.ir.types.tensor import (
     DTYPE_NAMES as DTYPE_NAMES,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from rekindle.errors import GraphError
 from rekindle.ir.types.base import Type
@@ -52,6 +53,8 @@ class ClassType(Type):
     static_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
     python_class: type | None = field(default=None, repr=False)
+    method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
+    """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 
     def __str__(self) -> str:
         return self.name
@@ -79,6 +82,11 @@ class ClassType(Type):
         attribute = self.attributes.get(name)
         return None if attribute is None else attribute.type
 
+    def find_method(self, name: str) -> FunctionRecord | None:
+        """The method ``name``, called before or not."""
+        found = None if self.method_finder is None else self.method_finder(name)
+        return found or self.methods.get(name)
+
 
 @dataclass(slots=True, eq=False)
 class InterfaceType(Type):
@@ -97,14 +105,36 @@ class InterfaceType(Type):
         return self.name
 
     def accepts(self, other: Type) -> bool:
-        """A class that has every method, with parameters at least as wide and a result at least as narrow."""
-        if isinstance(other, InterfaceType):
-            found = other.methods
-        elif isinstance(other, ClassType) and other.is_module == self.is_module:
-            found = {name: method.schema for name, method in other.methods.items()}
-        else:
+        """A class or an interface that has every method, with parameters at least as wide and a result at least as
+        narrow."""
+        if not isinstance(other, (ClassType, InterfaceType)):
             return False
-        return all(name in found and found[name].can_stand_for(schema) for name, schema in self.methods.items())
+        return not any(True for _ in self._lacks(other))
+
+    def why_not(self, other: Type) -> str:
+        """What keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
+        if not isinstance(other, (ClassType, InterfaceType)):
+            return ""
+        return "\n".join(self._lacks(other))
+
+    def _lacks(self, other: ClassType | InterfaceType) -> Iterator[str]:
+        name, own = self.name.rpartition(".")[2], other.name.rpartition(".")[2]
+        if self.is_module and not other.is_module:
+            yield f"'{name}' is an interface of modules, and '{own}' is no module"
+            return
+        for method, wanted in self.methods.items():
+            if isinstance(other, InterfaceType):
+                found = other.methods.get(method)
+            else:
+                record = other.find_method(method)
+                found = None if record is None else record.schema
+            if found is None:
+                yield f"'{own}' does not have the method '{method}' of the interface '{name}': {wanted.bound}"
+            elif not found.can_stand_for(wanted):
+                yield (
+                    f"the method '{method}' of '{own}' does not fit the interface '{name}'\n"
+                    f"  it is    {found.bound}\n  wanted   {wanted.bound}"
+                )
 
 
 @dataclass(slots=True, eq=False)
@@ -123,6 +153,21 @@ class EnumType(Type):
     @property
     def annotation(self) -> str:
         return self.name
+
+
+_KEPT: Final = "__rekindle_type__"
+"""Where a Python class keeps the type that was made of it."""
+
+
+def kept_type(cls: type) -> Type | None:
+    """The type that was made of a Python class before."""
+    found = vars(cls).get(_KEPT)
+    return found if isinstance(found, Type) else None
+
+
+def keep_type(cls: type, type: Type | None) -> None:
+    """Keep ``type`` with the Python class; with None forget what was kept."""
+    setattr(cls, _KEPT, type)
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,0 +1,24 @@
+"""Why a value of one type cannot stand where another is expected, where the names of the types do not tell."""
+
+from __future__ import annotations
+
+from rekindle.ir.types.base import Type
+from rekindle.ir.types.containers import ListType, without_none
+from rekindle.ir.types.named import InterfaceType
+
+
+def mismatch_note(actual: Type, expected: Type) -> str:
+    """Lines to put behind a message that says what was expected and what was found, each led by a line break; empty
+    where there is nothing to add."""
+    actual, expected = without_none(actual), without_none(expected)
+    if isinstance(expected, InterfaceType):
+        found = expected.why_not(actual)
+        return f"\n{found}" if found else ""
+    if isinstance(actual, ListType) and isinstance(expected, ListType) and isinstance(expected.element, InterfaceType):
+        if actual.element.is_subtype_of(expected.element):
+            return (
+                f"\na {actual.annotation} may hold nothing else, and other objects may be put into "
+                f"a {expected.annotation}; declare the list as the latter where it is made"
+            )
+        return mismatch_note(actual.element, expected.element)
+    return ""
