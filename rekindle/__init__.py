@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     )
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.ir.graph import Graph as Graph
-    from rekindle.program.asynchrony import fork as fork, wait as wait
+    from rekindle.ops.asynchrony import Await as Await
+    from rekindle.program.asynchrony import (
+        awaitable as awaitable,
+        awaitable_nowait as awaitable_nowait,
+        awaitable_wait as awaitable_wait,
+        fork as fork,
+        wait as wait,
+    )
     from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.program.function import Function as Function, Method as Method
     from rekindle.program.module import ScriptModule as ScriptModule
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, str]] = {
     "Attribute": "rekindle.scripting.markers",
+    "Await": "rekindle.ops.asynchrony",
     "CompilationUnit": "rekindle.program.compilation_unit",
     "Function": "rekindle.program.function",
     "Future": "rekindle.runtime.futures",
@@ -49,6 +57,9 @@ _HOMES: Final[dict[str, str]] = {
     "RekindleError": "rekindle.errors",
     "ScriptModule": "rekindle.program.module",
     "annotate": "rekindle.scripting.markers",
+    "awaitable": "rekindle.program.asynchrony",
+    "awaitable_nowait": "rekindle.program.asynchrony",
+    "awaitable_wait": "rekindle.program.asynchrony",
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "ignore": "rekindle.scripting.markers",

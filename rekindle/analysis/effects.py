@@ -41,12 +41,15 @@ PASSES_ON = frozenset(
 FRESH = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::EmptyListLiteral"})
 """Kinds that make something that nothing else knows."""
 
+LAZY = frozenset({"prim::awaitable"})
+"""Kinds that hand their inputs to what runs later, if at all."""
+
 CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With"})
 
 _SIDE_EFFECTS = frozenset(
     {
         *("prim::Print", "prim::RaiseException", "prim::Enter", "prim::Exit", "prim::SetAttr"),
-        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::fork", "prim::awaitable", "aten::wait"),
+        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::fork", "aten::wait"),
         *("prim::LoopContinuation", "prim::ReturnStmt", "prim::BreakStmt", "prim::ContinueStmt", "prim::Store"),
         *("aten::warn", "aten::manual_seed", "aten::save", "prim::TimePoint", "prim::BailOut", "prim::Guard"),
     }
@@ -57,7 +60,7 @@ def has_side_effects(node: Node) -> bool:
     """Whether the node must run though nobody uses its outputs, and not just because it writes to its inputs."""
     if node.kind in _SIDE_EFFECTS:
         return True
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW:
+    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in LAZY:
         return False
     operator = node.operator
     if operator is None:
@@ -83,7 +86,7 @@ def is_immutable(type: Type) -> bool:
 
 def may_write(node: Node) -> bool:
     """Whether the node may write to one of its inputs."""
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW:
+    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in LAZY:
         return False
     operator = node.operator
     return operator is None or _may_write(operator)

@@ -17,6 +17,7 @@ from rekindle.ir.types import (
     NONE,
     STRING,
     TENSOR,
+    AwaitType,
     DictType,
     FutureType,
     ListType,
@@ -36,7 +37,7 @@ class CallEmitter(LoopEmitter):
         if emit is None:
             raise UnsupportedError(f"'{form.name}' is not supported", call.range)
         keywords = [item.name.name for item in call.attributes]
-        if keywords and form.name not in ("dict", "enumerate", "fork", "zip"):
+        if keywords and form.name not in ("dict", "enumerate", "fork", "awaitable", "zip"):
             raise UnsupportedError(f"{form.name} takes no keyword argument '{keywords[0]}' here", call.range)
         return emit(self, call, hint)
 
@@ -149,18 +150,26 @@ class CallEmitter(LoopEmitter):
     # ------------------------------------------------------------------------------------------- tasks
 
     def _fork(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """``fork(function, arguments…)``: the call stands in a block, which becomes a graph of its own later."""
+        """``fork(function, arguments…)``"""
+        return self._deferred(call, "fork", FutureType)
+
+    def _awaitable(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``awaitable(function, arguments…)``"""
+        return self._deferred(call, "awaitable", AwaitType)
+
+    def _deferred(self, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
+        """The call stands in a block, which becomes a graph of its own later."""
         if not call.inputs:
-            raise TypeMismatchError("fork takes a function and its arguments", call.range)
+            raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
         callee = self.emit_sugared(call.inputs[0])
         args = self.emit_arguments(call.inputs[1:])
         kwargs = self.emit_keywords(call.attributes)
-        node = self.insert_node("prim::fork", call.range, [], [])
+        node = self.insert_node(f"prim::{form}", call.range, [], [])
         block = node.add_block()
         with self.inside(block):
             result = callee.call(call.range, self.graph, args, kwargs, 1).as_value(call.range, self.graph)
             block.add_output(result)
-        return SimpleValue(node.add_output(FutureType(result.type)))
+        return SimpleValue(node.add_output(type(result.type)))
 
     # ---------------------------------------------------------------------------- attributes and types
 
@@ -223,6 +232,7 @@ class CallEmitter(LoopEmitter):
         "isinstance": _question,
         "annotate": _annotate,
         "fork": _fork,
+        "awaitable": _awaitable,
         "uninitialized": _uninitialized,
         "unchecked_cast": _unchecked_cast,
     }

@@ -13,14 +13,21 @@ The emitter writes what is forked as a block, which uses what is around it as an
 
 from __future__ import annotations
 
+from typing import Final
+
 from rekindle.ir.graph import Graph, Node, Value
+
+CLOSURES: Final = ("prim::fork", "prim::awaitable")
+"""The kinds of nodes that run a graph of their own later."""
 
 
 def lift_closures(graph: Graph) -> None:
-    """Give every ``prim::fork`` that has a block a graph instead, and what the block uses as its inputs."""
-    for node in graph.find_nodes("prim::fork"):
-        if node.blocks:
-            _lift(node)
+    """Give every ``prim::fork`` and ``prim::awaitable`` that has a block a graph instead, and what the block uses as
+    its inputs."""
+    for kind in CLOSURES:
+        for node in graph.find_nodes(kind):
+            if node.blocks:
+                _lift(node)
 
 
 def _lift(node: Node) -> None:

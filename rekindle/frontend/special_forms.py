@@ -315,6 +315,9 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
 FORK: Final = SpecialForm("fork")
 """``fork``, which is no name of Python's."""
 
+AWAITABLE: Final = SpecialForm("awaitable")
+"""``awaitable``: as ``fork``, but the call is made by whoever waits first."""
+
 ANNOTATE: Final = GLOBALS["annotate"]
 UNINITIALIZED: Final = GLOBALS["uninitialized"]
 UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]

@@ -77,6 +77,7 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "Union": (None, union),
     "Future": (1, lambda args: FutureType(args[0])),
     "Await": (1, lambda args: AwaitType(args[0])),
+    "_Await": (1, lambda args: AwaitType(args[0])),
     "RRef": (1, lambda args: RRefType(args[0])),
     "Final": (1, lambda args: args[0]),
     **{f"BroadcastingList{n}": (1, lambda args: ListType(args[0])) for n in range(1, 7)},

@@ -19,6 +19,7 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     AnyType,
+    AwaitType,
     ClassType,
     DictType,
     EnumType,
@@ -84,6 +85,9 @@ class SimpleValue(SugaredValue):
         if found is not None:
             return found
         type = self.value.type
+        if isinstance(type, AwaitType):
+            result = graph.insert("prim::awaitable_wait", [self.value], range=range)
+            return SimpleValue(result).attribute(range, graph, name)
         if isinstance(type, ClassType) and not type.is_module:
             hint: str | None = f"give it a value in __init__: self.{name} = …"
             if name.startswith("__"):

@@ -2,39 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from operator import methodcaller
 from typing import Any, Generic, TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from rekindle.errors import InternalError
 from rekindle.ir.registry import Effects
 from rekindle.ops.declare import declare, implements
 
 T = TypeVar("T")
 
 
+def _nobody_else(awaited: Any) -> None:
+    raise InternalError("rekindle.runtime.futures was not imported")
+
+
+block_until_done: Callable[[Any], None] = _nobody_else
+"""A slot: has the thread stand still while another one computes. :mod:`rekindle.runtime.futures` fills it."""
+
+
 class Await(Generic[T]):
-    """A result that is computed when it is first waited for, and kept."""
+    """A result that is computed when it is first waited for, and kept.
 
-    __slots__ = ("_compute", "_value")
+    While it is computed, others who wait for it stand before it as before a future: it has the same two methods.
+    An error is not kept: whoever waits next computes anew.
+    """
 
-    def __init__(self, compute: Callable[[], T] | None, value: T | None = None) -> None:
-        self._compute = compute
+    __slots__ = ("__weakref__", "_call", "_callbacks", "_is_running", "_lock", "_value")
+
+    def __init__(self, call: Call[T] | None, value: T | None = None) -> None:
+        self._lock = threading.Lock()
+        self._call = call
         self._value = value
+        self._is_running = False
+        self._callbacks: list[Callable[[Any], object]] = []
 
     @classmethod
     def of(cls, value: T) -> Await[T]:
         """One whose result is there already."""
         return cls(None, value)
 
+    def is_nowait(self) -> bool:
+        """Whether the result is there."""
+        return self._call is None
+
     def wait(self) -> T:
-        """The result. An error of the computation is raised each time."""
-        if self._compute is not None:
-            self._value = self._compute()
-            self._compute = None
+        """The result, computed now if it has not been. An error of the computation is raised each time."""
+        while self._call is not None:
+            call = self.claim()
+            if call is None:
+                block_until_done(self)
+                continue
+            try:
+                value = call()
+            except BaseException:
+                self.give_up()
+                raise
+            self.finish(value)
         return cast(T, self._value)
+
+    # ---------------------------------------------------------------------------------- for those who compute in parts
+
+    def claim(self) -> Call[T] | None:
+        """What the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is nothing
+        to compute, or another computes it: :meth:`done` tells which."""
+        with self._lock:
+            if self._is_running:
+                return None
+            self._is_running = self._call is not None
+            return self._call
+
+    def finish(self, value: T) -> None:
+        """The value that was computed."""
+        self._value = value
+        self._call = None
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Nobody computes any more."""
+        with self._lock:
+            self._is_running = False
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def done(self) -> bool:
+        """Whether nobody computes it at the moment, so that waiting takes no other thread."""
+        return not self._is_running
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Call ``callback`` when nobody computes it any more; at once if that is so."""
+        with self._lock:
+            if self._is_running:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """In Python an Await may be used as its result."""
+        if name.startswith("_"):
+            raise AttributeError(f"'Await' has no attribute '{name}'")
+        return getattr(self.wait(), name)
+
+    def __repr__(self) -> str:
+        return "<Await: done>" if self.is_nowait() else "<Await: not computed>"
+
+
+class Call(Generic[T]):
+    """A call that is made later."""
+
+    __slots__ = ("_run", "arguments", "function")
+
+    def __init__(self, run: Callable[..., T], arguments: Sequence[Any] = (), function: Any = None) -> None:
+        self._run = run
+        self.arguments = arguments
+        self.function = function
+        """The record of the function, where it is a compiled one: an interpreter then runs it itself."""
+
+    def __call__(self) -> T:
+        return self._run(*self.arguments)
 
 
 declare(

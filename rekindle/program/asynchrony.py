@@ -1,12 +1,14 @@
-"""``fork`` and ``wait`` as Python calls them. In a program they are instructions."""
+"""``fork``, ``awaitable`` and their waits as Python calls them. In a program they are instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
+from rekindle.ops.asynchrony import Await, Call
 from rekindle.program.function import Function, Method
 from rekindle.runtime.futures import Future
 from rekindle.runtime.tasks import launch_call
@@ -40,3 +42,27 @@ def wait(future: Future[T] | torch.futures.Future[T]) -> T:
         Whatever the task raised; the traceback shows the places in it and the one that waits.
     """
     return future.wait()
+
+
+def awaitable(func: Callable[..., T], *args: Any, **kwargs: Any) -> Await[T]:
+    """The result of ``func(*args, **kwargs)``, which whoever waits first computes; in a program as in Python.
+
+    In a program, ``func`` is a function, a method, a module or an operator. In Python it is anything that can be
+    called. The call sees its arguments as they are when it is made, and the modes of PyTorch that are set then. One
+    that raises is made anew at the next wait. A result that nobody waits for is not computed.
+    """
+    return Await(Call(partial(func, *args, **kwargs)))
+
+
+def awaitable_wait(awaitable: Await[T]) -> T:
+    """The result of ``awaitable``, computed now if it has not been.
+
+    Raises:
+        Whatever the call raises.
+    """
+    return awaitable.wait()
+
+
+def awaitable_nowait(value: T) -> Await[T]:
+    """An Await whose result is ``value``."""
+    return Await.of(value)

@@ -8,6 +8,7 @@ from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.errors import Diagnostics, TypeMismatchError
+from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.emitter import emit_body
@@ -100,6 +101,7 @@ def clean_up(graph: Graph) -> None:
     verifier = verify if os.environ.get(VERIFY_SWITCH, "0") not in ("", "0") else None
     if verifier is not None:
         verifier(graph)
-    for node in graph.find_nodes("prim::fork"):
-        clean_up(node.get_graph("Subgraph"))
+    for kind in CLOSURES:
+        for node in graph.find_nodes(kind):
+            clean_up(node.get_graph("Subgraph"))
     run_passes(graph, CLEANUP_AFTER_EMISSION, verifier)

@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 import torch
 
 from rekindle.errors import RekindleError
+from rekindle.ops import asynchrony
 from rekindle.runtime.tracebacks import foreign_frames
 
 T = TypeVar("T")
@@ -158,6 +159,9 @@ def block_until_done(future: Any) -> None:
         return
     with pool.blocked():
         arrived.acquire()
+
+
+asynchrony.block_until_done = block_until_done
 
 
 class _ThisThread(threading.local):

@@ -40,13 +40,18 @@ class Opcode(enum.Enum):
     """Have another thread run a function on the inputs; write the future of its result."""
     WAIT = "Wait"
     """Write the value of the future that is the input. While there is none, the execution stands still."""
+    DEFER = "Awaitable"
+    """Write an Await, which runs a function on the inputs when its result is wanted."""
+    AWAIT = "Await"
+    """Write the result of the Await that is the input; if it is not there yet, run its function, in a frame of its
+    own. While another execution does, this one stands still."""
     STORE = "Store"
     """Return the inputs."""
 
 
 JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcode.LOOP_START, Opcode.LOOP_NEXT})
 CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
-TASKS = frozenset({Opcode.FORK, Opcode.WAIT})
+TASKS = frozenset({Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT})
 BOUNDARIES = CALLS | TASKS | {Opcode.STORE}
 """What the interpreter itself runs: more than the registers change."""
 ENDS_SEGMENT = JUMPS | BOUNDARIES

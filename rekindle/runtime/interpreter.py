@@ -8,13 +8,15 @@ Python. So a state can stop between any two instructions and go on later, on ano
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
-from rekindle.errors import UNKNOWN_RANGE, ArgumentError, InternalError, Source
+from rekindle.errors import UNKNOWN_RANGE, ArgumentError, InternalError, RekindleError, Source
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
+from rekindle.ops.asynchrony import Await, Call
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
 from rekindle.runtime.futures import block_until_done
@@ -187,7 +189,7 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- frames
 
     def _cross(self, segment: Segment) -> None:
-        """Run the call, the return, the fork or the wait at the end of ``segment``."""
+        """Run the call, the return or what has to do with tasks at the end of ``segment``."""
         boundary = segment.boundary
         assert boundary is not None
         match boundary.opcode:
@@ -197,6 +199,10 @@ class InterpreterState:
                 self._fork(boundary, segment)
             case Opcode.WAIT:
                 self._wait(boundary, segment)
+            case Opcode.DEFER:
+                self._defer(boundary, segment)
+            case Opcode.AWAIT:
+                self._await(boundary, segment)
             case _:
                 self._enter(boundary, segment)
 
@@ -222,8 +228,13 @@ class InterpreterState:
             self.registers, self._segment = [], None
             return
         self.code, self.registers, segment = self._stack.pop()
-        assert segment.boundary is not None
-        for register in segment.boundary.outputs:
+        boundary = segment.boundary
+        assert boundary is not None
+        if boundary.opcode is Opcode.AWAIT:
+            self.registers[boundary.inputs[0]].finish(result)
+            self._go_on(boundary, segment, result)
+            return
+        for register in boundary.outputs:
             if register is not None:
                 self.registers[register] = result
         self._segment = segment.next
@@ -241,6 +252,41 @@ class InterpreterState:
             self._offset = len(segment.body)
             return
         self._go_on(wait, segment, future.value())
+
+    def _defer(self, defer: Instruction, segment: Segment) -> None:
+        function = defer.function
+        assert function is not None
+        arguments = [self.registers[register] for register in defer.inputs]
+        self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
+
+    def _await(self, wait: Instruction, segment: Segment) -> None:
+        """The frame of what computes the result knows nothing of the Await, which is a register of the one below."""
+        awaited = self.registers[wait.inputs[0]]
+        if not isinstance(awaited, Await) or awaited.is_nowait():
+            self._go_on(wait, segment, awaited.wait())
+            return
+        call = awaited.claim()
+        if call is None and not awaited.done():
+            if any(awaited is item for item in self._being_computed()):
+                raise RekindleError("an Await waits for itself: its function asks for its result")
+            self.awaited = awaited
+            self._offset = len(segment.body)
+        elif call is None or call.function is None:
+            self._go_on(wait, segment, _finished(awaited, call))
+        else:
+            callee = code_of(call.function)
+            registers = callee.template[:]
+            registers[: callee.argument_count] = call.arguments
+            self._stack.append((self.code, self.registers, segment))
+            self.code, self.registers, self._segment = callee, registers, callee.segments[0]
+
+    def _being_computed(self) -> list[Await[Any]]:
+        """The Awaits whose functions this execution is in."""
+        return [
+            registers[segment.boundary.inputs[0]]
+            for _, registers, segment in self._stack
+            if segment.boundary is not None and segment.boundary.opcode is Opcode.AWAIT
+        ]
 
     def _go_on(self, instruction: Instruction, segment: Segment, result: object) -> None:
         """Write the result of an instruction at the end of ``segment``, and stand behind it."""
@@ -276,16 +322,37 @@ class InterpreterState:
         held = [waiting for _, waiting, _ in self._stack] + [self.registers]
         for (code, at), registers in zip(frames, held, strict=True):
             managers += [registers[register] for register in code.entered_at(at)]
+        given_up = self._being_computed()
         for _, registers, _ in self._stack:
             registers.clear()
         self.registers.clear()
         self._stack.clear()
         self._segment = None
+        for awaited in given_up:
+            awaited.give_up()
         _leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """The traceback of the error that ended the program: the places in its source, then ``tail``."""
         return traceback_through(self._places, tail)
+
+
+def _run(function: FunctionRecord, *arguments: object) -> Any:
+    """Run a function for Python, which asks for the result of an Await of a program."""
+    return InterpreterState(code_of(function)).run(arguments)
+
+
+def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
+    """The result of an Await that Python computes, or that another has just computed."""
+    if call is None:
+        return awaited.wait()
+    try:
+        result = call()
+    except BaseException:
+        awaited.give_up()
+        raise
+    awaited.finish(result)
+    return result
 
 
 def _leave_all(managers: list[Any], error: BaseException) -> None:

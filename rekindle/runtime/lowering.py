@@ -35,6 +35,8 @@ WITHOUT_MEMORY = frozenset(
 
 FORKED = "<forked function>"
 """The name, in tracebacks, of what ``fork`` runs."""
+AWAITED = "<awaited function>"
+"""The same for what an Await runs."""
 
 UNBOUNDED = 2**63 - 1
 """The number of iterations of a `while` loop."""
@@ -199,7 +201,11 @@ class _Lowering:
             case "prim::CallMethod":
                 self.call_method(node)
             case "prim::fork":
-                self.fork(node)
+                self.deferred(Opcode.FORK, node, FORKED)
+            case "prim::awaitable":
+                self.deferred(Opcode.DEFER, node, AWAITED)
+            case "prim::awaitable_wait":
+                self._call(Opcode.AWAIT, node, node.inputs, None, "")
             case "aten::wait":
                 self._call(Opcode.WAIT, node, node.inputs, None, "")
             case _:
@@ -248,15 +254,13 @@ class _Lowering:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
 
-    def fork(self, node: Node) -> None:
-        """What is forked is a function of its own. Its graph stays that of the node."""
+    def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
+        """What is forked or awaited is a function of its own. Its graph stays that of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
-        function = FunctionRecord(FORKED)
-        function.define(
-            graph, FunctionSchema(FORKED, "", arguments, tuple(Argument("", v.type) for v in graph.outputs))
-        )
-        self._call(Opcode.FORK, node, node.inputs, function, "")
+        function = FunctionRecord(name)
+        function.define(graph, FunctionSchema(name, "", arguments, tuple(Argument("", v.type) for v in graph.outputs)))
+        self._call(opcode, node, node.inputs, function, "")
 
     def _call(
         self, opcode: Opcode, node: Node, inputs: Sequence[Value], function: FunctionRecord | None, name: str

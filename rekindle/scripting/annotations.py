@@ -47,6 +47,7 @@ from rekindle.ir.types import (
     unify_all,
     union,
 )
+from rekindle.ops.asynchrony import Await
 from rekindle.program.names import qualified_name
 from rekindle.runtime.futures import Future
 from rekindle.syntax.parser import parse_expression
@@ -164,6 +165,7 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     Future: lambda args: FutureType(args[0]),
     torch.jit.Future: lambda args: FutureType(args[0]),
     vars(_marks)["_Await"]: lambda args: AwaitType(args[0]),
+    Await: lambda args: AwaitType(args[0]),
     Final: lambda args: args[0],
 }
 

@@ -11,7 +11,7 @@ import torch
 import torch.overrides
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.special_forms import ANNOTATE, FORK, GLOBALS, ISINSTANCE
+from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
@@ -70,6 +70,12 @@ def _special() -> dict[int, SugaredValue]:
         id(asynchrony.fork): FORK,
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
+        id(asynchrony.awaitable): AWAITABLE,
+        id(asynchrony.awaitable_wait): BuiltinFunction("prim::awaitable_wait"),
+        id(asynchrony.awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),
+        id(torch.jit._awaitable): AWAITABLE,  # type: ignore[attr-defined]
+        id(torch.jit._awaitable_wait): BuiltinFunction("prim::awaitable_wait"),  # type: ignore[attr-defined]
+        id(torch.jit._awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),  # type: ignore[attr-defined]
     }
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)

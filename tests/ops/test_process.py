@@ -14,7 +14,7 @@ from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import INT, STRING
-from rekindle.ops.asynchrony import Await
+from rekindle.ops.asynchrony import Await, Call
 from rekindle.ops.exceptions import EXCEPTION_CLASSES, UnknownExceptionError
 from rekindle.ops.printing import STATISTICS
 from tests.ops.calling import call, operator
@@ -182,7 +182,7 @@ def test_awaits_compute_once() -> None:
         calls.append(1)
         return 7
 
-    waiting = Await(compute)
+    waiting = Await(Call(compute))
     assert calls == []
     assert call("prim::awaitable_wait", waiting) == 7
     assert call("prim::awaitable_wait", waiting) == 7

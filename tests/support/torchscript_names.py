@@ -55,7 +55,7 @@ KNOWN_BY_IDENTITY = frozenset(
     """
     torch._C._get_tracing_state torch._C._is_tracing
     torch.jit.annotate torch.jit.isinstance torch.jit.is_tracing torch.jit._unwrap_optional
-    torch.jit.fork torch.jit.wait
+    torch.jit.fork torch.jit.wait torch.jit._awaitable torch.jit._awaitable_wait torch.jit._awaitable_nowait
     torch.jit.Attribute torch.jit.Future torch.jit.ScriptFunction torch.jit.ScriptModule
     """.split()
 )
