@@ -27,7 +27,7 @@ from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
-from rekindle.frontend.recovery import asks_compiler, assigned_names, may_leave, names_in, target_names
+from rekindle.frontend.recovery import asks_compiler, assigned_names, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance
@@ -48,6 +48,7 @@ from rekindle.syntax.views import (
     Expr,
     ExprStmt,
     For,
+    GivenUp,
     If,
     NoneLiteral,
     Raise,
@@ -220,7 +221,7 @@ class FunctionEmitter(AssignmentEmitter):
             self.environment.give_up(name)
         kind = statement.tree.kind
         if kind == Assert.KIND:
-            self.give_up_refined(names_in(Assert(statement.tree).test))
+            self.give_up_condition(Assert(statement.tree).test)
         if kind in (Return.KIND, Raise.KIND):
             self.mark_exited()
         elif may_leave([statement]):
@@ -349,11 +350,11 @@ class FunctionEmitter(AssignmentEmitter):
         would not be compiled either."""
         branches = [*statement.true_branch, *statement.false_branch]
         if self._may_be_static(statement.condition):
-            for name in assigned_names(branches):
+            for name in assigned_names([statement.condition, *branches]):
                 self.environment.give_up(name)
             self.returns.is_uncertain |= may_leave(branches)
             return None
-        self.give_up_refined(names_in(statement.condition))
+        self.give_up_condition(statement.condition)
         return Condition(self.insert_node("prim::Uninitialized", statement.range, [], [BOOL]).output)
 
     def _may_be_static(self, expr: Expr) -> bool:
@@ -447,6 +448,20 @@ class FunctionEmitter(AssignmentEmitter):
             return
         self.environment.frame.types[name] = type
 
+    def _emit_given_up(self, tree: Tree) -> None:
+        """What is not supported, and has been told: look into the blocks within it. In what order they run is not
+        known, and so nothing of the variables that they assign."""
+        statement = GivenUp(tree)
+        names = {*statement.names, *assigned_names([statement])}
+        for block in statement.blocks:
+            with self.inside(self.insert_node("prim::If", tree.range, [], []).add_block()):
+                for name in names:
+                    self.environment.give_up(name)
+                self.emit_statements(block)
+        for name in names:
+            self.environment.give_up(name)
+        self.returns.is_uncertain |= may_leave([statement])
+
     # -------------------------------------------------------------------------------------------- with
 
     def _emit_with(self, tree: Tree) -> None:
@@ -504,4 +519,5 @@ class FunctionEmitter(AssignmentEmitter):
         "return": _emit_return_statement,
         "if": _emit_if,
         "with": _emit_with,
+        "given_up": _emit_given_up,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.errors import CompileError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import CompileError, GivenUpError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import Emission
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
@@ -42,6 +42,7 @@ from rekindle.syntax.views import (
     Const,
     DictLiteral,
     Expr,
+    GivenUp,
     ListLiteral,
     Select,
     Starred,
@@ -147,6 +148,8 @@ class ExpressionEmitter(Emission):
             return self.emit_comprehension(expr, hint)
         if kind == "if_expr":
             return self.emit_ternary(TernaryIf(expr.tree), hint)
+        if kind == GivenUp.KIND:
+            raise GivenUpError("this expression is not supported")
         raise UnsupportedError(_REFUSED.get(kind, f"{kind} expressions are not supported"), expr.range)
 
     # ---------------------------------------------------------------------------------------- literals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
@@ -64,10 +64,12 @@ class LoopEmitter(SubscriptEmitter):
         """Assign one value to each target; a target may be a tuple of targets, an attribute, a subscript."""
         raise NotImplementedError
 
-    def give_up_refined(self, names: Iterable[str]) -> None:
-        """What a condition that could not be compiled may have said of these variables is not known: those that it can
-        have narrowed are given up."""
-        for name in names:
+    def give_up_condition(self, condition: Expr) -> None:
+        """What a condition that could not be compiled says of variables is not known: those that it can have narrowed
+        are given up, and those that it was to assign."""
+        for name in assigned_names([condition]):
+            self.environment.give_up(name)
+        for name in names_in(condition):
             type = self.environment.frame.find_type(self.environment.frame.variable(name))
             if isinstance(type, UnionBase) or type == ANY:
                 self.environment.give_up(name)
@@ -171,7 +173,7 @@ class LoopEmitter(SubscriptEmitter):
                     refinements = found.refinements.if_true
                     condition_block.add_output(found.value)
             if found is None:
-                self.give_up_refined(names_in(condition))
+                self.give_up_condition(condition)
         else:
             assert constant_true is not None
             condition_block.add_output(constant_true)

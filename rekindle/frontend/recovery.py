@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rekindle.syntax.tree import Tree
@@ -12,6 +12,7 @@ from rekindle.syntax.views import (
     AugAssign,
     Expr,
     For,
+    GivenUp,
     ListLiteral,
     Raise,
     Return,
@@ -35,15 +36,16 @@ def target_names(target: Expr) -> set[str]:
     return set()
 
 
-def assigned_names(statements: Iterable[Stmt]) -> set[str]:
-    """The names that the statements, and those within them, give a meaning."""
-    return {
-        name
-        for statement in statements
-        for tree in statement.tree.walk()
-        for target in _targets(tree)
-        for name in target_names(target)
-    }
+def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
+    """The names that the statements (or expressions), and those within them, give a meaning."""
+    return {name for statement in statements for tree in statement.tree.walk() for name in _names(tree)}
+
+
+def _names(tree: Tree) -> Iterator[str]:
+    if tree.kind == GivenUp.KIND:
+        yield from GivenUp(tree).names
+    for target in _targets(tree):
+        yield from target_names(target)
 
 
 def _targets(tree: Tree) -> list[Expr]:

@@ -59,7 +59,7 @@ def _compile(
     diagnostics: Diagnostics,
 ) -> None:
     managers, function = unwrapped(function)
-    definition = function_def(function, record.basename)
+    definition = function_def(function, record.basename, diagnostics=diagnostics)
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
     resolver = PythonResolver.of_function(function, forms=forms, names=names)

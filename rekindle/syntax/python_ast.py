@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from rekindle.errors import NotScriptableError, Source
+from rekindle.errors import Diagnostics, NotScriptableError, Source
 from rekindle.syntax.depth import too_deep
 from rekindle.syntax.live_source import describe, source_of
 from rekindle.syntax.python_expressions import Places
@@ -21,12 +21,19 @@ from rekindle.syntax.refusals import refuse
 from rekindle.syntax.views import ClassDef, Def
 
 
-def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_only: bool = False) -> Def:
+def function_def(
+    fn: Callable[..., Any],
+    name: str | None = None,
+    *,
+    signature_only: bool = False,
+    diagnostics: Diagnostics | None = None,
+) -> Def:
     """The definition of the Python function or method ``fn``, under ``name`` where given.
 
     With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
-    of a function that Python runs. Raises NotScriptableError where there is no source, UnsupportedError at what the
-    language leaves out.
+    of a function that Python runs. What the language leaves out goes to ``diagnostics`` where given, and the tree has
+    a ``given_up`` in its place. Raises NotScriptableError where there is no source, and UnsupportedError at what the
+    language leaves out where there are no ``diagnostics``.
     """
     if getattr(fn, "__name__", "") == "<lambda>":
         raise NotScriptableError(
@@ -45,7 +52,7 @@ def function_def(fn: Callable[..., Any], name: str | None = None, *, signature_o
             )
         return builder.function(node, signature_only=signature_only)
 
-    definition = _read(fn, build)
+    definition = _read(fn, build, diagnostics)
     return definition if name is None or name == definition.name.name else definition.with_name(name)
 
 
@@ -70,12 +77,13 @@ def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ())
 _D = TypeVar("_D", Def, ClassDef)
 
 
-def _read(obj: Any, build: Callable[[ast.stmt, StatementBuilder], _D]) -> _D:
+def _read(obj: Any, build: Callable[[ast.stmt, StatementBuilder], _D], diagnostics: Diagnostics | None = None) -> _D:
     """What ``build`` makes of the one definition in the source of ``obj``."""
     source = source_of(obj)
     try:
         node = _parse(source, obj)
-        return build(node, StatementBuilder(source, Places(source, first_line=2 if _is_indented(source) else 1)))
+        places = Places(source, first_line=2 if _is_indented(source) else 1)
+        return build(node, StatementBuilder(source, places, diagnostics))
     except RecursionError:
         # Its traceback holds a thousand frames and tells nothing.
         raise too_deep(source.range(0, len(source.text))) from None

@@ -10,9 +10,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rekindle.errors import Source, SourceRange
+from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.expression_parser import ExpressionParser
 from rekindle.syntax.lexer import Lexer
+from rekindle.syntax.python_names import names_bound_by
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.views import (
     Apply,
@@ -26,6 +27,7 @@ from rekindle.syntax.views import (
     Expr,
     FalseLiteral,
     GeneratorExpr,
+    GivenUp,
     Ident,
     ListComp,
     ListLiteral,
@@ -120,8 +122,10 @@ _FIRST_OPERAND = {ast.BinOp: "left", ast.Attribute: "value", ast.Call: "func", a
 class ExpressionBuilder:
     """Builds the trees of one source's expressions."""
 
-    def __init__(self, source: Source, places: Places) -> None:
+    def __init__(self, source: Source, places: Places, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
+        self.diagnostics = diagnostics
+        """Where to tell of what is refused, to go on behind it; None to raise the first."""
         self._offset = places.offset
         self._leaves: dict[type[ast.expr], Callable[[Any], Expr]] = {
             ast.Name: self._name,
@@ -171,14 +175,31 @@ class ExpressionBuilder:
         while (first := _FIRST_OPERAND.get(type(node))) is not None:
             spine.append(node)
             node = getattr(node, first)
-        leaf = self._leaves.get(type(node))
-        if leaf is None:
-            raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
-        result = leaf(node)
+        try:
+            leaf = self._leaves.get(type(node))
+            if leaf is None:
+                raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
+            result = leaf(node)
+        except CompileError as error:
+            result = self._give_up(error, node)
         while spine:
             node = spine.pop()
-            result = self._growths[type(node)](node, result)
+            try:
+                result = self._growths[type(node)](node, result)
+            except CompileError as error:
+                result = self._give_up(error, node)
         return result
+
+    def tell(self, error: CompileError) -> None:
+        """Go on behind ``error``, or raise it."""
+        if self.diagnostics is None:
+            raise error
+        self.diagnostics.add(error)
+
+    def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
+        """What stands for an expression that is refused."""
+        self.tell(error)
+        return Expr(GivenUp.create(self.range_of(node), names_bound_by(node)).tree)
 
     def exprs(self, nodes: Sequence[ast.expr]) -> list[Expr]:
         return [self.expr(node) for node in nodes]

@@ -8,9 +8,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from rekindle.errors import Source, SourceRange
+from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
+from rekindle.syntax.python_names import names_bound_by
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
 from rekindle.syntax.views import (
@@ -25,6 +26,7 @@ from rekindle.syntax.views import (
     Expr,
     ExprStmt,
     For,
+    GivenUp,
     Ident,
     If,
     NoneLiteral,
@@ -61,11 +63,20 @@ _BLANK = r"(?:\s|\\\n)+"
 _DEFINES = re.compile(rf"(?:async{_BLANK})?(?:def|class){_BLANK}")
 
 
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of statements within one that is refused; those of functions and classes are no part of it."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    parts: list[ast.AST] = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+    names = ("body", "orelse", "finalbody")
+    return [block for part in parts for name in names if (block := getattr(part, name, None))]
+
+
 class StatementBuilder(ExpressionBuilder):
     """Builds the trees of one source's statements."""
 
-    def __init__(self, source: Source, places: Places) -> None:
-        super().__init__(source, places)
+    def __init__(self, source: Source, places: Places, diagnostics: Diagnostics | None = None) -> None:
+        super().__init__(source, places, diagnostics)
         # Comments are not in ``ast``: where there may be any that tell types, our lexer finds them.
         self._lexer = Lexer(source) if _TYPE_COMMENT.search(source.text) else None
         self._statements: dict[type[ast.stmt], Callable[[Any], Stmt]] = {
@@ -88,9 +99,13 @@ class StatementBuilder(ExpressionBuilder):
 
     def stmt(self, node: ast.stmt) -> Stmt:
         build = self._statements.get(type(node))
-        if build is None:
-            raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
-        return build(node)
+        try:
+            if build is None:
+                raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
+            return build(node)
+        except CompileError as error:
+            self.tell(error)
+        return GivenUp.create(self.range_of(node), names_bound_by(node), map(self.stmts, _blocks(node)))
 
     def stmts(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:
         return [self.stmt(node) for node in nodes]
@@ -123,7 +138,9 @@ class StatementBuilder(ExpressionBuilder):
     def _raise(self, node: ast.Raise) -> Stmt:
         # What stands behind ``from`` only shows in Python's traceback.
         if node.exc is None:
-            raise refuse("bare_raise", self.range_of(node))
+            range = self.range_of(node)
+            self.tell(refuse("bare_raise", range))
+            return Raise.create(range, Expr(GivenUp.create(range, ()).tree))
         return Raise.create(self.range_of(node), self.expr(node.exc))
 
     def _assert(self, node: ast.Assert) -> Stmt:
@@ -154,15 +171,24 @@ class StatementBuilder(ExpressionBuilder):
 
     def _while(self, node: ast.While) -> Stmt:
         if node.orelse:
-            raise refuse("while_else", self.range_of(node))
+            self.tell(refuse("while_else", self.range_of(node)))
+            return self._given_up_loop(node)
         condition, body = self.expr(node.test), self.stmts(node.body)
         return While.create(self._until(node, body), condition, body)
 
     def _for(self, node: ast.For) -> Stmt:
         if node.orelse:
-            raise refuse("for_else", self.range_of(node))
+            self.tell(refuse("for_else", self.range_of(node)))
+            return self._given_up_loop(node)
         target, iterable, body = self.expr(node.target), self.expr(node.iter), self.stmts(node.body)
         return For.create(self._until(node, body), target, iterable, body)
+
+    def _given_up_loop(self, node: ast.For | ast.While) -> Stmt:
+        """A loop with an ``else``: what stands in both is looked at all the same."""
+        names = names_bound_by(node)
+        otherwise, node.orelse = node.orelse, []
+        blocks = [[self.stmt(node)], self.stmts(otherwise)]
+        return GivenUp.create(self.range_of(node), names, blocks)
 
     def _with(self, node: ast.With) -> Stmt:
         items: list[WithItem] = []
@@ -187,6 +213,9 @@ class StatementBuilder(ExpressionBuilder):
             head = SourceRange(self.source, range.start, self._head_end(range.start))
             params, returns = apply_type_comments(self._lexer, head, self._first_statement(node), params, returns)
         body = [] if signature_only else self.stmts(node.body)
+        refused = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
+        if refused and not signature_only:
+            body.insert(0, GivenUp.create(range, refused))
         range = self._until(node, body) if body else range
         return Def.create(range, self._defined_name(node), params, returns, body)
 
@@ -237,9 +266,9 @@ class StatementBuilder(ExpressionBuilder):
     def _params(self, arguments: ast.arguments, *, drop_variadic: bool) -> list[Param]:
         if not drop_variadic:
             if arguments.vararg is not None:
-                raise refuse("varargs", self.range_of(arguments.vararg))
+                self.tell(refuse("varargs", self.range_of(arguments.vararg)))
             if arguments.kwarg is not None:
-                raise refuse("kwargs", self.range_of(arguments.kwarg))
+                self.tell(refuse("kwargs", self.range_of(arguments.kwarg)))
         positional = [*arguments.posonlyargs, *arguments.args]
         missing = len(positional) - len(arguments.defaults)
         defaults: list[ast.expr | None] = [*[None] * missing, *arguments.defaults]

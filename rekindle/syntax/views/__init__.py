@@ -60,6 +60,7 @@ from rekindle.syntax.views.statements import (
     Delete as Delete,
     ExprStmt as ExprStmt,
     For as For,
+    GivenUp as GivenUp,
     If as If,
     Pass as Pass,
     Raise as Raise,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rekindle.errors import SourceRange
-from rekindle.syntax.views.base import Expr, Stmt, View, list_tree, option_tree
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views.base import LIST, Expr, Ident, Stmt, View, list_tree, option_tree
 
 
 class ExprStmt(Stmt):
@@ -246,3 +247,27 @@ class With(Stmt):
     @property
     def body(self) -> list[Stmt]:
         return self._views(1, Stmt)
+
+
+class GivenUp(Stmt):
+    """Where Python stood that the language leaves out, which has been told: ``(given_up (list (ident name) …)
+    (list (block statement …) …))``, the names that it gave a meaning and the blocks within it. As an expression it has
+    no blocks.
+    """
+
+    __slots__ = ()
+    KIND = "given_up"
+
+    @classmethod
+    def create(cls, range: SourceRange, names: Iterable[str], blocks: Iterable[Sequence[Stmt]] = ()) -> GivenUp:
+        idents = [Ident.create(range, name) for name in names]
+        trees = tuple(Tree("block", range, tuple(item.tree for item in block)) for block in blocks)
+        return cls._build(range, list_tree(range, idents), Tree(LIST, range, trees))
+
+    @property
+    def names(self) -> list[str]:
+        return [Ident(tree).name for tree in self.tree.subtree(0).subtrees()]
+
+    @property
+    def blocks(self) -> list[list[Stmt]]:
+        return [[Stmt(item) for item in block.subtrees()] for block in self.tree.subtree(1).subtrees()]
