@@ -1,0 +1,67 @@
+"""Archives that nineteen releases of PyTorch wrote, and what each release answered when it ran them.
+
+``golden/make_archives.py`` wrote them, under each release itself. The records are facts about the past: where
+PyTorch of today answers otherwise the record stands, for an archive means what it meant in the release that wrote it.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections import defaultdict
+
+import pytest
+import torch
+
+from tests.archive.golden_archives import GoldenArchive, golden_archives
+
+ARCHIVES = golden_archives()
+
+MODEL_JSON = "torch.jit no longer reads the layout of 1.0 to 1.2"
+TRUNCATES = "// of tensors truncated up to 1.12, and torch.jit has it round down"
+ANSWERS = "the release refused what the operators of today do"
+DTYPES = "torch.tensor of floats gave float64 up to 1.4, and torch.arange of ints gave floats in 1.3"
+ROUNDS = "round() went away from zero at halves up to 1.6"
+BUFFERS = "archives up to 1.5 do not say which attributes are buffers, and torch.jit takes none to be"
+ATTRIBUTES = "the state_dict of the release held every attribute that is a Tensor"
+
+TORCH_JIT_DIFFERS: dict[str, str] = {
+    **{archive.name: MODEL_JSON for archive in ARCHIVES if archive.name.startswith(("1.0/", "1.1/", "1.2/"))},
+    **{f"{release}/division_floor": TRUNCATES for release in ("1.5", "1.6", "1.8", "1.10", "1.12")},
+    **{f"{release}/division": ANSWERS for release in ("1.3", "1.4", "1.5", "1.6")},
+    **{f"{release}/{name}": ANSWERS for release in ("1.3", "1.4") for name in ("activations", "indexing")},
+    "1.6/filling": ANSWERS,
+    **{f"{release}/{name}": DTYPES for release in ("1.3", "1.4") for name in ("constants", "conversions")},
+    "1.3/spacing_linear": DTYPES,
+    **{f"{release}/numbers": ROUNDS for release in ("1.3", "1.4", "1.6")},
+    **{f"1.3/{name}": BUFFERS for name in ("perceptron", "quantized_dynamic", "storages")},
+    **{f"1.4/{name}": BUFFERS for name in ("convolutions_traced", "quantized_dynamic", "quantized_static")},
+    **{f"1.5/{name}": BUFFERS for name in ("convolutions", "perceptron_training", "quantized_dynamic", "storages")},
+    **{f"{release}/state_of_own": ATTRIBUTES for release in ("1.4", "1.6", "1.8")},
+}
+"""Where ``torch.jit.load`` of today's PyTorch does not give what the release gave."""
+
+
+def test_every_version_of_the_format_is_there() -> None:
+    releases = {archive.name.partition("/")[0] for archive in ARCHIVES}
+    assert len(releases) >= 19
+    assert len(ARCHIVES) >= 250
+    found: dict[str, int] = defaultdict(int)
+    for archive in ARCHIVES:
+        with zipfile.ZipFile(archive.path) as members:
+            (name,) = (name for name in members.namelist() if name.endswith("/version"))
+            layout = " model.json" if any(name.endswith("/model.json") for name in members.namelist()) else ""
+            found[members.read(name).decode().strip() + layout] += 1
+    # No operator makes an archive a 6 or a 7.
+    assert set(found) == {"1 model.json", "1", "2", "3", "4", "5", "8", "9", "10"}
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
+def test_torch_jit_is_a_second_witness(archive: GoldenArchive) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = archive.check(torch.jit.load)
+    if archive.name in TORCH_JIT_DIFFERS:
+        assert wrong, "torch.jit answers as the release did: take it off the list"
+    else:
+        assert not wrong, "\n".join(wrong)
