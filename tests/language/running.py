@@ -1,0 +1,122 @@
+"""What a call does, all of it: its answer or its exception, what it prints, and what becomes of its inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tests.language.corpus import Inputs, Program, fresh
+from tests.support.equality import assert_same
+from tests.support.oracle import script_with_torch
+
+
+@dataclass(slots=True)
+class Outcome:
+    answer: Any
+    error: BaseException | None
+    printed: str
+    inputs: Inputs
+
+
+def outcome(function: Any, inputs: Inputs) -> Outcome:
+    """One call, on copies of the inputs."""
+    torch.manual_seed(1)
+    inputs = fresh(inputs)
+    printed = io.StringIO()
+    answer: Any = None
+    raised: BaseException | None = None
+    with contextlib.redirect_stdout(printed):
+        try:
+            answer = _plain(copy.deepcopy(function(*inputs)))
+        except Exception as error:
+            raised = error
+    return Outcome(answer, raised, printed.getvalue(), inputs)
+
+
+def assert_same_outcome(actual: Outcome, expected: Outcome, where: str) -> None:
+    """The same answer to its types, or an exception of the same class and text; the same output and inputs."""
+    if expected.error is None and actual.error is not None:
+        raise AssertionError(f"{where} raises {actual.error!r}") from actual.error
+    if expected.error is not None:
+        assert actual.error is not None, f"{where} gives {actual.answer!r}, and does not raise {expected.error!r}"
+        assert type(actual.error) is type(expected.error), f"{where} raises {actual.error!r}, not {expected.error!r}"
+        assert str(actual.error) == str(expected.error), f"{where} raises {actual.error!r}, not {expected.error!r}"
+    assert_same(actual.answer, expected.answer, where)
+    assert actual.printed == expected.printed, f"{where} prints {actual.printed!r}, not {expected.printed!r}"
+    assert_same(actual.inputs, expected.inputs, f"inputs of {where}")
+
+
+def assert_same_state(compiled: Any, eager: Any, where: str) -> None:
+    """The parameters, buffers and plain attributes of a module after its calls."""
+    if not isinstance(eager, torch.nn.Module):
+        return
+    assert_same(dict(compiled.state_dict()), dict(eager.state_dict()), f"state of {where}")
+    for name, value in vars(eager).items():
+        if not name.startswith("_") and isinstance(value, (bool, int, float, str, list, dict)):
+            assert_same(getattr(compiled, name), value, f"{name} of {where}")
+
+
+def torch_state(program: Program) -> str:
+    """What torch.jit does with a program: "works", "differs" or "refuses". See :class:`Program`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compiled = script_with_torch(program.subject())
+        except Exception:
+            return "refuses"
+        eager = program.subject()
+        return "works" if all(_answers_alike(compiled, eager, inputs) for inputs in program.inputs) else "differs"
+
+
+def _answers_alike(compiled: Any, eager: Any, inputs: Inputs) -> bool:
+    """torch.jit wraps exceptions, copies the lists that it is given, and prints behind Python's back: not compared."""
+    actual, expected = outcome(compiled, inputs), outcome(eager, inputs)
+    if (actual.error is None) != (expected.error is None):
+        return False
+    try:
+        assert_same(actual.answer, expected.answer)
+    except AssertionError:
+        return False
+    return True
+
+
+def torch_result_type(program: Program) -> str | None:
+    """The type of the result in torch.jit's schema; None where it does not compile the program."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compiled = script_with_torch(program.subject())
+        except Exception:
+            return None
+    schema = compiled.forward.schema if isinstance(compiled, torch.nn.Module) else compiled.schema
+    return _arrow(str(schema))
+
+
+def result_type(compiled: Any) -> str:
+    schema = (
+        compiled.script_type.methods["forward"].schema if isinstance(compiled, torch.nn.Module) else compiled.schema
+    )
+    return _arrow(str(schema))
+
+
+def _arrow(schema: str) -> str:
+    return schema.rpartition(" -> ")[2]
+
+
+def _plain(value: Any) -> Any:
+    """Results without what carries no meaning: a size is a list of ints."""
+    if isinstance(value, torch.Size):
+        return list(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value) is tuple:
+        return tuple(_plain(item) for item in value)
+    return value
