@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden clean
+.PHONY: help setup demo test lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -61,6 +61,9 @@ sweep-modules: setup ## every entry of PyTorch's module database against eager
 
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
+
+pages: setup ## write the generated pages of docs/ anew
+	$(BIN)/python -m tests.language.page
 
 clean: ## remove what was made, the environment too
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -32,7 +32,13 @@ PROGRAMS = [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, "
 
 def test_there_is_something_to_check() -> None:
     assert len(GRAPHS) >= 5
-    assert {parameter.id for parameter in PROGRAMS} >= {"README", "ir", "adding_an_operator", "adding_a_pass"}
+    assert {parameter.id for parameter in PROGRAMS} >= {
+        "README",
+        "ir",
+        "adding_an_operator",
+        "adding_a_pass",
+        "tutorial",
+    }
 
 
 @pytest.mark.parametrize("text", GRAPHS)
