@@ -5,18 +5,8 @@ The lists are strict: a test fails when a listed program does what is asked for,
 
 from __future__ import annotations
 
-_AWAIT = "torch.jit's Await is not there yet"
-_INTERFACE = "classes and modules of a list are no values of an interface type yet"
-
 GAPS: dict[str, str] = {
-    "concurrency.await_as_argument": _AWAIT,
-    "concurrency.awaited": _AWAIT,
-    "concurrency.ready_at_once": _AWAIT,
     "expressions.sum_of_no_floats": "the sum of no floats is the int 0 in Python; the IR has one type for the result",
-    "modules.InterfaceChoice": _INTERFACE,
-    "modules.interface_argument": _INTERFACE,
-    "modules.interface_list": _INTERFACE,
-    "modules.interface_variable": _INTERFACE,
 }
 """Programs that do not compile here, or do not answer as eager does."""
 
