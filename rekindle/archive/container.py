@@ -1,7 +1,7 @@
 """The container that programs are kept in: a zip file with one top folder, read from a path, a file object or bytes.
 
 ======================  ==============================================================================================
-``version``             the version of the format (``.format_version`` in newer files), a decimal number
+``version``             the version of the format, a decimal number; ``.data/version`` where it is above 5
 ``byteorder``           ``little`` or ``big``; little where it is missing
 ``data.pkl``            the module; tensors in ``data/0``, ``data/1`` …
 ``constants.pkl``       what the texts call ``CONSTANTS.c0`` …; tensors in ``constants/0`` …
@@ -133,8 +133,8 @@ class ArchiveReader:
         Raises:
             ArchiveError: the archive does not say, or says one that cannot be read.
         """
-        name = ".format_version" if ".format_version" in self else "version"
-        if name not in self:
+        name = next((name for name in _VERSION_MEMBERS if name in self), None)
+        if name is None:
             if "constants.pkl" not in self and "data.pkl" in self:
                 raise UnsupportedArchiveError("The archive holds no program.", hint=_NO_PROGRAM)
             raise CorruptArchiveError("The archive lacks its version: it is no TorchScript archive.")
@@ -191,6 +191,7 @@ class ArchiveReader:
             raise CorruptArchiveError("The member is no text.", member=name) from None
 
 
+_VERSION_MEMBERS: Final = ("version", ".data/version", ".format_version")
 _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.load or torch.export.load."
 
 
