@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -59,6 +59,10 @@ TENSOR_CASTS: dict[str, torch.dtype] = {
     "bool": torch.bool,
 }
 """Methods of tensors that cast to a dtype."""
+
+PYTHON_METHODS: dict[str, Callable[[], SugaredValue]] = {}
+"""A table: methods of tensors that are no operators, but functions of Python with the tensor as their first argument.
+:mod:`rekindle.scripting.tensor_methods` fills it."""
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -131,6 +135,8 @@ class SimpleValue(SugaredValue):
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
         if isinstance(type, TensorType) and name in TENSOR_CASTS:
             return TensorCast(value, TENSOR_CASTS[name])
+        if isinstance(type, TensorType) and name in PYTHON_METHODS:
+            return BoundCall(PYTHON_METHODS[name](), CallArgument(value, range=range))
         if isinstance(type, ClassType):
             return class_attribute(range, graph, value, type, name)
         if isinstance(type, InterfaceType) and name in type.methods:
@@ -254,6 +260,28 @@ class SimpleValue(SugaredValue):
             method = self.attribute(range, graph, "__getitem__")
             return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)
+
+
+class BoundCall(SugaredValue):
+    """A function with its first argument."""
+
+    def __init__(self, function: SugaredValue, first: CallArgument) -> None:
+        self.function = function
+        self.first = first
+
+    @property
+    def description(self) -> str:
+        return self.function.description
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return self.function.call(range, graph, [self.first, *args], kwargs, targets)
 
 
 class TensorCast(SugaredValue):

@@ -7,4 +7,5 @@ import rekindle.scripting.classes
 import rekindle.scripting.context_managers
 import rekindle.scripting.frames
 import rekindle.scripting.modules
+import rekindle.scripting.tensor_methods
 import rekindle.scripting.type_info  # noqa: F401
