@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from string import Template
 
+import torch
+
 from rekindle.errors import Source, SourceRange
 from rekindle.frontend import builtin_calls
 from rekindle.frontend.emitter import emit_function
@@ -18,6 +20,7 @@ from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
@@ -120,6 +123,12 @@ def _assert(condition: bool, message: str) -> None:
 def __contains__(self: str, key: str) -> bool:
     return self.find(key, 0, len(self)) != -1
 
+def real(self: complex) -> float:
+    return float(torch.real(torch.tensor(self, dtype=$complex128)))
+
+def imag(self: complex) -> float:
+    return float(torch.imag(torch.tensor(self, dtype=$complex128)))
+
 def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
     return self.to(dtype, non_blocking, copy)
 """
@@ -138,7 +147,7 @@ def _texts() -> list[str]:
             for name, length in lengths.items()
         ),
         *(_FLOOR_DIVISION.substitute(other=other) for other in ("number", "Tensor")),
-        _OTHERS,
+        _OTHERS.replace("$complex128", str(DTYPE_NUMBERS[torch.complex128])),
         _EXTREMES,
     ]
 

@@ -30,10 +30,10 @@ from rekindle.frontend.environment import Frame, is_meaningful
 from rekindle.frontend.recovery import asks_compiler, assigned_names, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
-from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance
+from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.sugared import GIVEN_UP, Resolver
-from rekindle.frontend.values import SimpleValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -256,8 +256,10 @@ class FunctionEmitter(AssignmentEmitter):
                 subscript = Subscript(target.tree)
                 if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
                     raise UnsupportedError("only one element can be deleted at a time", target.range)
-                base = self.emit_expression(subscript.value)
-                self.call_builtin("aten::Delete", tree.range, base, self.emit_expression(subscript.indices[0]))
+                items = (subscript.value, subscript.indices[0])
+                arguments = [self.argument(self.emit_expression(item), item.range) for item in items]
+                delete = MagicMethod("__delitem__", BuiltinFunction("aten::Delete"))
+                delete.call(tree.range, self.graph, arguments, [], 0)
             else:
                 raise UnsupportedError("this cannot be deleted", target.range)
 

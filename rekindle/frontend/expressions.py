@@ -10,6 +10,7 @@ from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import Emission
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
@@ -274,13 +275,23 @@ class ExpressionEmitter(Emission):
             values = [*unpack_tuple(self.graph, lhs, expr.range), *unpack_tuple(self.graph, rhs, expr.range)]
             type = TupleType(tuple(value.type for value in values))
             return self.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
+        if compares_tuples(operator, lhs, rhs):
+            return compare_tuples(self, lambda op, a, b: self.binary(op, a, b, expr), operator, lhs, rhs, expr.range)
         if operator == "%" and isinstance(lhs.type, StringType):
             kind = "aten::percentFormat"
+        if operator == "/" and "ComplexType" in (lhs.type.kind, rhs.type.kind):
+            lhs, rhs = self._complex(lhs, expr.lhs.range), self._complex(rhs, expr.rhs.range)
         arguments = [self.argument(lhs, expr.lhs.range), self.argument(rhs, expr.rhs.range)]
         if operator == "in":
             arguments.reverse()
         target = MagicMethod(method, BuiltinFunction(kind))
         return target.call(expr.range, self.graph, arguments, [], 1).as_value(expr.range, self.graph)
+
+    def _complex(self, value: Value, range: SourceRange) -> Value:
+        """An int or a float as a complex number: a quotient with one would be said to be a float."""
+        if value.type.kind in ("IntType", "FloatType"):
+            return self.insert("aten::Complex", range, value, 0)
+        return value
 
     def _emit_unary(self, expr: UnaryOp) -> Value:
         kind, method = UNARY_KINDS[expr.operator]

@@ -130,7 +130,8 @@ class SimpleValue(SugaredValue):
         if type == DEVICE and name in _DEVICE_PROPERTIES:
             return SimpleValue(graph.insert(_DEVICE_PROPERTIES[name], [value], range=range))
         if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
-            return SimpleValue(graph.insert(_COMPLEX_PROPERTIES[name], [value], range=range))
+            read = BuiltinFunction(_COMPLEX_PROPERTIES[name], CallArgument(value, range=range))
+            return read.call(range, graph, [], [], 1)
         if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
         if isinstance(type, TensorType) and name in TENSOR_CASTS:

@@ -40,11 +40,15 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
             )
 
 
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
+
+
 def generated_methods(cls: Any) -> list[str]:
     """The names of the methods that ``@dataclass`` made and that programs can have."""
     settings = cls.__dataclass_params__
     found = ["__init__"] if settings.init and "__init__" in vars(cls) else []
-    return found + (["__eq__"] if settings.eq and "__eq__" in vars(cls) else [])
+    found += ["__eq__"] if settings.eq and "__eq__" in vars(cls) else []
+    return found + (list(_ORDER) if settings.order else [])
 
 
 def define_generated(
@@ -56,7 +60,7 @@ def define_generated(
     binding: SelfBinding,
 ) -> None:
     """Compile the method of ``cls`` that ``record`` is named after."""
-    text = _init_text(cls) if record.basename == "__init__" else _eq_text(cls)
+    text = _init_text(cls) if record.basename == "__init__" else _comparison_text(cls, record.basename)
     (statement,) = parse_module(Source(text, f"<dataclass {cls.__qualname__}>"))
     defaults = {item.name: plain(item.default) for item in _given(cls) if item.default is not dataclasses.MISSING}
     define_function(
@@ -82,6 +86,15 @@ def _init_text(cls: Any) -> str:
     return f"def __init__({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in body or ["pass"])
 
 
-def _eq_text(cls: Any) -> str:
-    compared = [f"self.{item.name} == other.{item.name}" for item in dataclasses.fields(cls) if item.compare]
-    return f"def __eq__(self, other) -> bool:\n    return {' and '.join(compared) or 'True'}\n"
+def _comparison_text(cls: Any, name: str) -> str:
+    """Python compares the fields as tuples."""
+    fields = [item.name for item in dataclasses.fields(cls) if item.compare]
+    if name == "__eq__":
+        body = [f"return {' and '.join(f'self.{field} == other.{field}' for field in fields) or 'True'}"]
+    else:
+        body = [
+            f"if not self.{field} == other.{field}: return self.{field} {_ORDER[name]} other.{field}"
+            for field in fields
+        ]
+        body.append(f"return {name in ('__le__', '__ge__')}")
+    return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in body)

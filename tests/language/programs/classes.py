@@ -5,8 +5,7 @@ from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import SchemaError
-from tests.language.corpus import program, refused
+from tests.language.corpus import program
 
 
 class Counter:
@@ -309,13 +308,7 @@ def magic_items(items: List[int], i: int) -> Tuple[int, int, bool, List[int]]:
     return len(bag), first, 40 in bag, items
 
 
-@refused(
-    "class.magic_container statement.del",
-    SchemaError,
-    "no overload of 'aten::Delete'",
-    torch="works",
-    inputs=([1, 2, 3], 1),
-)
+@program("class.magic_container statement.del", ([1, 2, 3], 1), ([5, 6], 0))
 def magic_delitem(items: List[int], i: int) -> int:
     bag = Bag(items)
     del bag[i]

@@ -420,22 +420,25 @@ def tuple_equality(a: Tuple[int, int], b: Tuple[int, int]) -> Tuple[bool, bool]:
     return a == b, a != b
 
 
-@refused(
-    "tuple.order",
-    SchemaError,
-    "no overload of 'aten::lt'",
-)
+@program("tuple.order", ((1, 2), (1, 3)), ((2, 0), (2, 0)), torch="refuses")
 def tuple_order(a: Tuple[int, int], b: Tuple[int, int]) -> Tuple[bool, bool, bool, bool]:
     return a < b, a <= b, a > b, a >= b
 
 
-@refused(
-    "tuple.compare",
-    SchemaError,
-    "no overload of 'aten::eq'",
-)
+@program("tuple.compare", ((1, "a"), (1, "a")), ((2, "a"), (2, "b")), torch="refuses")
 def tuple_equality_mixed(a: Tuple[int, str], b: Tuple[int, str]) -> bool:
     return a == b
+
+
+@program("tuple.order", ((1, (2.5, "a")), (1, (2.5, "b"))), ((2, (0.0, "")), (1, (9.0, "z"))), torch="refuses")
+def tuple_order_nested(a: Tuple[int, Tuple[float, str]], b: Tuple[int, Tuple[float, str]]) -> Tuple[bool, bool, bool]:
+    return a < b, a >= b, a != b
+
+
+@program("tuple.compare", (1, torch.ones(2)), (2, torch.ones(2)), torch="refuses")
+def tuple_comparison_stops_early(n: int, x: Tensor) -> bool:
+    """The tensors have no truth; Python asks only where what stands before is equal."""
+    return (n, x) == (2, x + 1)
 
 
 @program("tuple.unpack", ((1, (2, 3)),), ((0, (-1, 5)),))

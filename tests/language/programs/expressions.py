@@ -321,18 +321,17 @@ def complex_mixed(z: complex, n: int, x: float) -> Tuple[complex, complex, compl
     return z + n, x * z, n - z
 
 
-@refused(
-    "complex.mixed_division", TypeMismatchError, "the function is declared to return complex, but this returns float"
-)
+@program("complex.mixed_division", (1 + 2j, 0.5), (-1j, 2.0), torch="refuses")
 def complex_divided(z: complex, x: float) -> complex:
     return z / x
 
 
-@refused(
-    "complex.attributes",
-    SchemaError,
-    "'aten::real' cannot be called",
-)
+@program("complex.mixed_division", (1 + 2j, 3, 0.5), (-1j, -2, 2.0), torch="refuses")
+def complex_in_division(z: complex, n: int, x: float) -> Tuple[complex, complex]:
+    return n / z, x / (z + 1)
+
+
+@program("complex.attributes", (1 + 2j,), (-0.5j,), torch="refuses")
 def complex_attributes(z: complex) -> Tuple[float, float]:
     return z.real, z.imag
 

@@ -138,10 +138,8 @@ def namedtuple_returned(x: int, y: float) -> Point:
     return Point(p.x + 1, p.y)
 
 
-@refused(
-    "namedtuple.fields tuple.compare",
-    SchemaError,
-    "no overload of 'aten::eq'",
+@program(
+    "namedtuple.fields tuple.compare", (Point(1, 2.0), Point(1, 2.0)), (Point(1, 2.0), Point(1, 3.0)), torch="refuses"
 )
 def namedtuple_equality(a: Point, b: Point) -> bool:
     return a == b
@@ -209,13 +207,7 @@ def dataclass_containers(names: List[str], rate: float) -> Tuple[List[str], floa
     return options.names, options.rate, options.limit is None
 
 
-@refused(
-    "dataclass.order",
-    UndefinedNameError,
-    "'Version' has no attribute or method '__lt__'",
-    torch="works",
-    inputs=(1, 2, 1, 3),
-)
+@program("dataclass.order", (1, 2, 1, 3), (2, 0, 1, 9))
 def dataclass_order(a: int, b: int, c: int, d: int) -> Tuple[bool, bool, bool, bool]:
     first, second = Version(a, b), Version(c, d)
     return first < second, first <= second, first > second, first >= second
