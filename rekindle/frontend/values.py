@@ -360,7 +360,8 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
 def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
     """Insert ``prim::GetAttr[name=…](%object)``."""
     node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
-    return graph.insert_node(node).output
+    # Items of containers are called by their numbers, which are the names of values without one.
+    return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)
 
 
 class SugaredTuple(SugaredValue):

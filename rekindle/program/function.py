@@ -11,6 +11,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.program.calling import call, inlined, launch, result_of
+from rekindle.program.source import Constants, code_with_constants
 from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
 from rekindle.runtime.futures import Future
@@ -44,6 +45,17 @@ class _Compiled:
     def inlined_graph(self) -> Graph:
         """A copy of the graph in which every call has given way to what it calls."""
         return inlined(self._record)
+
+    @property
+    def code(self) -> str:
+        """The graph as TorchScript source, as archives hold it."""
+        return self.code_with_constants[0]
+
+    @property
+    def code_with_constants(self) -> tuple[str, Constants]:
+        """The source, and the constants that it names ``CONSTANTS.c0``, ``CONSTANTS.c1`` … as attributes of an
+        object."""
+        return code_with_constants(self._record, is_method=isinstance(self, Method))
 
     def __copy__(self) -> Any:
         return self  # it never changes

@@ -29,7 +29,7 @@ python_attribute: PythonAttribute | None = None
 """A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing
 of the kind. :mod:`rekindle.scripting` fills it."""
 
-_OF_FORWARD = frozenset({"graph", "inlined_graph", "schema"})
+_OF_FORWARD = frozenset({"graph", "inlined_graph", "schema", "code", "code_with_constants"})
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
 
 

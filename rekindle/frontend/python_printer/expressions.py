@@ -1,0 +1,276 @@
+"""One node as an expression over what its inputs are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from rekindle.errors import UnsupportedError
+from rekindle.frontend.python_printer.constants import is_told_by_members
+from rekindle.frontend.python_printer.names import is_identifier
+from rekindle.frontend.python_printer.text import Text
+from rekindle.ir.attributes import ConstantObject, constant_value
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.literals import format_string
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import DictType, FunctionType, ListType, TupleType, Type
+
+if TYPE_CHECKING:
+    from rekindle.frontend.python_printer.functions import FunctionPrinter
+
+
+def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    """Append the expression of ``node`` to ``out``."""
+    special = _SPECIAL.get(node.kind)
+    if special is not None:
+        special(out, node, printer)
+    else:
+        _write_operator(out, node, printer)
+
+
+# ------------------------------------------------------------------------------------------------------------ operators
+
+_OWN_SPELLINGS: Final = {"aten::backward": "torch.autograd.backward", "aten::grad": "torch.autograd.grad"}
+
+
+def operator_name(kind: str) -> str:
+    """``torch.add`` for ``aten::add``; ``ops.prim.abs`` for what stands in another namespace."""
+    namespace, _, name = kind.partition("::")
+    return _OWN_SPELLINGS.get(kind) or (f"torch.{name}" if namespace == "aten" else f"ops.{namespace}.{name}")
+
+
+def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    out.add(operator_name(node.kind))
+    schema = node.schema
+    if schema is None:
+        out.add_list(printer.uses(node.inputs), "(", ")")
+        return
+    out.add_list(operator_arguments(schema, node, printer), "(", ")")
+
+
+def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | Text]:
+    """The arguments of the call, without defaults at the end: a later release may have more of them."""
+    arguments = schema.arguments
+    count = len(arguments)
+    outs = 0
+    while outs < count and arguments[count - 1 - outs].is_out:
+        outs += 1
+    needed = len(node.inputs) if len(node.inputs) > count else count - outs
+    if len(node.inputs) <= count:
+        while needed and needed <= len(node.inputs) and _is_default(arguments[needed - 1], node.inputs[needed - 1]):
+            needed -= 1
+    found: list[str | Text] = []
+    for index, value in enumerate(node.inputs[:needed]):
+        use = printer.use(value)
+        keyword = index < count and arguments[index].kwarg_only
+        found.append(Text(node.range).add(f"{arguments[index].name}=", use) if keyword else use)
+    for index in range(max(needed, count - outs), min(count, len(node.inputs))):
+        found.append(Text(node.range).add(f"{arguments[index].name}=", printer.use(node.inputs[index])))
+    return found
+
+
+def _is_default(argument: Argument, value: Value) -> bool:
+    node = value.node
+    if not argument.has_default or node.kind != "prim::Constant" or isinstance(value.type, FunctionType):
+        return False
+    actual = constant_value(node.attributes.get("value"), value.type)
+    return _equal(argument.default, actual)
+
+
+def _equal(default: object, actual: object) -> bool:
+    if type(default) is not type(actual):
+        return False
+    if isinstance(default, (list, tuple)) and isinstance(actual, (list, tuple)):
+        return len(default) == len(actual) and all(map(_equal, default, actual))
+    # A tensor is nobody's default.
+    return bool(default == actual) if isinstance(default, (bool, int, float, complex, str, type(None))) else False
+
+
+# ------------------------------------------------------------------------------------------------------------ special
+
+_Writer = Callable[[Text, Node, "FunctionPrinter"], None]
+
+
+def _call(name: str) -> _Writer:
+    """``name(inputs)``"""
+    return lambda out, node, printer: _add(out, name, printer.uses(node.inputs))
+
+
+def _add(out: Text, name: str, inputs: list[str | Text]) -> None:
+    out.add_list(inputs, f"{name}(", ")")
+
+
+def _typed(name: str) -> _Writer:
+    """``name(Type, input)``"""
+
+    def write(out: Text, node: Node, printer: FunctionPrinter) -> None:
+        _add(out, name, [printer.type(node.output.type), *printer.uses(node.inputs)])
+
+    return write
+
+
+def _member(name: str) -> _Writer:
+    """``(input).name``"""
+
+    def write(out: Text, node: Node, printer: FunctionPrinter) -> None:
+        out.add("(", printer.use(node.input), f").{name}")
+
+    return write
+
+
+def _constant(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    out.add(printer.constant(node))
+
+
+def _index(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    base, index = printer.uses(node.inputs)
+    if is_identifier(str(base)):
+        out.add(base, "[", index, "]")
+    else:
+        out.add("(", base, ")[", index, "]")
+
+
+def _tuple_index(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    base, index = printer.uses(node.inputs)
+    out.add("(", base, ")[", index, "]")
+
+
+def _tuple_slice(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    out.add("(", printer.use(node.input), f")[{node['beg']}:{node['end']}]")
+
+
+def _tuple(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    type = node.output.type
+    if isinstance(type, TupleType) and type.name is not None:
+        out.add(printer.type(type))
+    out.add_list(printer.uses(node.inputs), "(", ",)" if len(node.inputs) == 1 else ")")
+
+
+def _annotated(out: Text, type: Type, body: Text, told: bool, printer: FunctionPrinter) -> None:
+    if told:
+        out.add(body)
+    else:
+        out.add(f"annotate({printer.type(type)}, ", body, ")")
+
+
+def _list(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    type = node.output.type
+    assert isinstance(type, ListType)
+    told = bool(node.inputs) and is_told_by_members(type.element)
+    _annotated(out, type, Text(node.range).add_list(printer.uses(node.inputs), "[", "]"), told, printer)
+
+
+def _dict(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    type = node.output.type
+    assert isinstance(type, DictType)
+    uses = printer.uses(node.inputs)
+    pairs: list[str | Text] = [
+        Text(node.range).add(key, ": ", value) for key, value in zip(uses[::2], uses[1::2], strict=True)
+    ]
+    told = bool(uses) and is_told_by_members(type.key) and is_told_by_members(type.value)
+    _annotated(out, type, Text(node.range).add_list(pairs, "{", "}"), told, printer)
+
+
+def _create_object(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    name = printer.type(node.output.type)
+    out.add(f"{name}.__new__({name})")
+
+
+def _get_attribute(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    name = node.get_string("name")
+    if is_identifier(name):
+        out.add(printer.use(node.input), f".{name}")
+    else:
+        out.add("getattr(", printer.use(node.input), f", {format_string(name)})")
+
+
+def _call_function(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    callee, *arguments = printer.uses(node.inputs)
+    _write_call(out.add(callee), arguments)
+
+
+def _call_method(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    base, *arguments = printer.uses(node.inputs)
+    _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
+
+
+def _write_call(out: Text, arguments: list[str | Text]) -> None:
+    """Calls of functions and methods end in a comma."""
+    out.add("(")
+    for argument in arguments:
+        out.add(argument, ", ")
+    out.add(")")
+
+
+def _unwrap_optional(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    value = node.input
+    if value.node.kind == "prim::Constant" and "value" not in value.node.attributes:
+        # The None alone would not tell of which type it might have been.
+        inner = f"annotate({printer.type(value.type)}, None)"
+        out.add(f"torch._unwrap_optional({inner})")
+    else:
+        out.add("torch._unwrap_optional(", printer.use(value), ")")
+
+
+def _isinstance(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    types = node["types"]
+    assert isinstance(types, list)
+    names = [printer.type(type) for type in types if isinstance(type, Type)]
+    written = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    out.add("isinstance(", printer.use(node.input), f", {written})")
+
+
+def _tolist(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    out.add(f"annotate({printer.type(node.output.type)}, ", printer.use(node.inputs[0]), ".tolist())")
+
+
+def _uninitialized(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    out.add(f"uninitialized({printer.type(node.output.type)})")
+
+
+def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    holder = node.attributes.get("function")
+    function = holder.value if isinstance(holder, ConstantObject) else None
+    name = getattr(function, "__name__", None) or node.attributes.get("name") or "a function"
+    if printer.importable:
+        raise UnsupportedError(
+            f"the program calls the Python function '{name}', which cannot be written as source",
+            node.range,
+            hint="let it be compiled: it is marked with @ignore, or a module that it belongs to is",
+        )
+    _add(out, f"^{name}", printer.uses(node.inputs))
+
+
+_SPECIAL: Final[dict[str, _Writer]] = {
+    "prim::Constant": _constant,
+    "prim::Uninitialized": _uninitialized,
+    "prim::PythonOp": _python_call,
+    **dict.fromkeys(
+        ("aten::IntImplicit", "aten::FloatImplicit", "aten::ComplexImplicit", "aten::ScalarImplicit"),
+        _typed("annotate"),
+    ),
+    "aten::Int": _call("int"),
+    "aten::Float": _call("float"),
+    "aten::Bool": _call("bool"),
+    "aten::str": _call("str"),
+    "aten::sorted": _call("sorted"),
+    "prim::Print": _call("print"),
+    "aten::__getitem__": _index,
+    "prim::TupleConstruct": _tuple,
+    "prim::TupleIndex": _tuple_index,
+    "prim::TupleSlice": _tuple_slice,
+    "prim::ListConstruct": _list,
+    "prim::DictConstruct": _dict,
+    "prim::CreateObject": _create_object,
+    "prim::GetAttr": _get_attribute,
+    "prim::CallFunction": _call_function,
+    "prim::CallMethod": _call_method,
+    "aten::_unwrap_optional": _unwrap_optional,
+    "prim::unchecked_cast": _typed("unchecked_cast"),
+    "prim::unchecked_unwrap_optional": _typed("unchecked_cast"),
+    "prim::isinstance": _isinstance,
+    "prim::tolist": _tolist,
+    "prim::EnumName": _member("name"),
+    "prim::EnumValue": _member("value"),
+}
+"""What has a form of its own. All else is the call of an operator by its name."""

@@ -1,0 +1,354 @@
+"""The body of a function: its nodes as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rekindle.errors import UnsupportedError
+from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
+from rekindle.frontend.python_printer.expressions import write_expression
+from rekindle.frontend.python_printer.inlining import inlined_nodes, is_constant
+from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
+from rekindle.frontend.python_printer.text import Text
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.types import FunctionType, Type, UnionBase
+
+_LONG_LINE: Final = 40
+"""An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
+
+FOREVER: Final = 2**63 - 1
+"""The trip count of a ``while``."""
+
+
+class FunctionPrinter:
+    """Prints the graph of one function to ``out``.
+
+    ``mention`` is told every type that the text depends on.
+    """
+
+    def __init__(
+        self,
+        out: Text,
+        table: ConstantTable,
+        name_of: TypeNames,
+        mention: Callable[[Type], None],
+        importable: bool,
+        level: int,
+        names: Names,
+    ) -> None:
+        self.out = out
+        self.table = table
+        self.name_of = name_of
+        self.mention = mention
+        self.importable = importable
+        self.level = level
+        self.names = names
+        self.inlined: set[Node] = set()
+        self._written: dict[Value, str | Text] = {}
+        """What each value is called: a variable, or the expression that computes it."""
+        self._split_up_to: dict[Node, int] = {}
+        self._annotated: set[Value] = set()
+
+    # ------------------------------------------------------------------------------------------------------- values
+
+    def use(self, value: Value) -> str | Text:
+        """What ``value`` is called where it is used."""
+        return self._written[value]
+
+    def uses(self, values: Sequence[Value]) -> list[str | Text]:
+        return [self._written[value] for value in values]
+
+    def assign(self, value: Value, written: str | Text) -> None:
+        self._written[value] = written
+
+    def name(self, values: Sequence[Value]) -> None:
+        """Give each a variable, called as the author called it where that is known."""
+        for value in values:
+            self.assign(value, self.names.fresh(as_identifier(value.base_name) if value.has_name else "_"))
+
+    def type(self, type: Type) -> str:
+        self.mention(type)
+        return spell(type, self.name_of)
+
+    def constant(self, node: Node) -> str:
+        """``prim::Constant`` as an expression."""
+        type = node.output.type
+        if isinstance(type, FunctionType):
+            return self.type(type)
+        value = constant_value(node.attributes.get("value"), type)
+        return format_constant(value, type, self.type, self.table)
+
+    # --------------------------------------------------------------------------------------------------- statements
+
+    def body(self, block: Block) -> None:
+        """A whole function: its constants first, in so far as they are too long for the lines that use them."""
+        self.inlined |= inlined_nodes(block)
+        self.level += 1
+        for constant in _constants(block):
+            self._constant_statement(constant)
+        self._block(block, has_more=bool(block.outputs))
+        end = block.return_node
+        self.out.range = end.range
+        self._mention_types(end)
+        self._split_long(end)
+        if block.outputs:
+            self._line("return ", *self._comma(block.outputs))
+        self.level -= 1
+
+    def _block(self, block: Block, has_more: bool) -> None:
+        if block.is_empty and not has_more:
+            self._line("pass")
+        for node in block.nodes:
+            if not is_constant(node):
+                self._node(node)
+
+    def _node(self, node: Node) -> None:
+        outer, self.out.range = self.out.range, node.range
+        self._mention_types(node)
+        self._split_long(node)
+        self._STATEMENTS.get(node.kind, FunctionPrinter._expression)(self, node)
+        self.out.range = outer
+
+    def _mention_types(self, node: Node) -> None:
+        for value in (*node.inputs, *node.outputs):
+            self.mention(value.type)
+
+    def _line(self, *pieces: str | Text) -> None:
+        self.out.add("  " * self.level, *pieces, "\n")
+
+    def _comma(self, values: Sequence[Value]) -> list[str | Text]:
+        """``a, b``"""
+        return [piece for value in values for piece in (", ", self.use(value))][1:]
+
+    def _expression(self, node: Node) -> None:
+        text = Text(node.range)
+        write_expression(text, node, self)
+        if node in self.inlined:
+            self.assign(node.output, text)
+        else:
+            self._define(node, text)
+
+    def _constant_statement(self, node: Node) -> None:
+        text = Text(node.range).add(self.constant(node))
+        self.mention(node.output.type)
+        if self._is_long(text):
+            self._define(node, text)
+        else:
+            self.assign(node.output, text)
+
+    def _define(self, node: Node, text: str | Text) -> None:
+        """``a, b = text``"""
+        self.name(node.outputs)
+        if node.outputs:
+            self._line(*self._comma(node.outputs), " = ", text)
+        else:
+            self._line(text)
+
+    # ---------------------------------------------------------------------------------------------- long expressions
+
+    def _is_long(self, text: str | Text) -> bool:
+        return len(text) + 2 * self.level >= _LONG_LINE
+
+    def _is_expression(self, value: Value) -> bool:
+        return value.node in self.inlined and not is_constant(value.node)
+
+    def _split_long(self, node: Node) -> None:
+        """Make variables of inputs that are long expressions, and of all that is computed before them: they must not
+        change places."""
+        for value in node.inputs:
+            if self._is_expression(value) and self._is_long(self.use(value)):
+                found: list[Value] = []
+                ((user, offset),) = value.uses
+                self._expressions_up_to(user, offset, found)
+                for split in reversed(found):
+                    self._define(split.node, self.use(split))
+
+    def _expressions_up_to(self, user: Node, offset: int, found: list[Value]) -> None:
+        """The inputs of ``user`` up to ``offset`` that are expressions still, and those before ``user`` in the
+        expression that it is part of, the last first."""
+        while True:
+            done = self._split_up_to.get(user)
+            for index in range(offset, -1 if done is None else done, -1):
+                value = user.inputs[index]
+                if self._is_expression(value):
+                    found.append(value)
+            self._split_up_to[user] = offset
+            if done is not None or user not in self.inlined:
+                return
+            ((user, outer),) = user.output.uses
+            offset = outer - 1  # the input itself is being written
+
+    # -------------------------------------------------------------------------------------------------- control flow
+
+    def _assign_all(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
+        """``a, b = c, d``: all at once."""
+        if targets:
+            self._line(*self._comma(targets), " = ", *self._comma(values))
+
+    def _assign_each(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
+        """``a: Optional[int] = c``, a line each."""
+        for target, value in zip(targets, values, strict=True):
+            annotation = f": {self.type(target.type)}" if self._needs_annotation(target, value) else ""
+            self._line(self.use(target), annotation, " = ", self.use(value))
+
+    def _needs_annotation(self, target: Value, value: Value) -> bool:
+        if isinstance(target.type, UnionBase):
+            first = target not in self._annotated
+            self._annotated.add(target)
+            return first
+        return target.type != value.type
+
+    def _if(self, node: Node) -> None:
+        self.name(node.outputs)
+        self._line("if ", self.use(node.input), ":")
+        for index, block in enumerate(node.blocks):
+            if index:
+                self._line("else:")
+            self.level += 1
+            self._block(block, has_more=bool(node.outputs))
+            self._end_block(block)
+            if index == 0 and len(node.outputs) == 1 and isinstance(node.output.type, UnionBase):
+                # Only a single target can say its type.
+                type = self.type(node.output.type)
+                self._line(self.use(node.output), f" : {type} = ", self.use(block.outputs[0]))
+            else:
+                self._assign_all(node.outputs, block.outputs)
+            self.level -= 1
+
+    def _end_block(self, block: Block) -> None:
+        self._split_long(block.return_node)
+
+    def _loop(self, node: Node) -> None:
+        count, condition, *initial = node.inputs
+        body = node.blocks[0]
+        trip, *carried = body.inputs
+        is_for = _is_for(node)
+        self.name(node.outputs)
+        for inner, outer in zip(carried, node.outputs, strict=True):
+            self.assign(inner, self.use(outer))
+        self._assign_each(node.outputs, initial)
+        self.name([trip])
+        if is_for:
+            self._line("for ", self.use(trip), " in range(", self.use(count), "):")
+            targets, results = carried, body.outputs[1:]
+        else:
+            # What would count the rounds of a while is not used: it stands for the condition.
+            self._assign_all([trip], [condition])
+            self._line("while ", self.use(trip), ":")
+            targets, results = list(body.inputs), body.outputs
+        self.level += 1
+        self._block(body, has_more=bool(targets))
+        self._end_block(body)
+        self._assign_all(targets, results)
+        self.level -= 1
+
+    def _unpack(self, node: Node) -> None:
+        """``a, b, = x``: the comma at the end has it unpacked even to one name."""
+        self.name(node.outputs)
+        if node.outputs:
+            self._line(*self._comma(node.outputs), ", = ", self.use(node.input))
+        else:
+            self._line(self.use(node.input))
+
+    # -------------------------------------------------------------------------------------------------------- others
+
+    def _set_attribute(self, node: Node) -> None:
+        base, value = self.uses(node.inputs)
+        self._line(base, f".{node.get_string('name')} = ", value)
+
+    def _fork(self, node: Node) -> None:
+        """What is forked becomes a function within this one, which uses the variables around it."""
+        what = node.kind.partition("::")[2]
+        name = self.names.fresh("__forked_function" if what == "fork" else f"__{what}_function")
+        graph = node.get_graph("Subgraph")
+        self._line(f"def {name}():")
+        for inner, outer in zip(graph.inputs, node.inputs, strict=True):
+            self.assign(inner, self.use(outer))
+        self.body(graph.block)
+        self.out.range = node.range
+        self._define(node, f"{what}({name})")
+
+    def _enter(self, node: Node) -> None:
+        manager = self.use(node.input)
+        if node.output.has_uses:
+            self.name(node.outputs)
+            self._line("with ", manager, " as ", self.use(node.output), ":")
+        else:
+            self._line("with ", manager, ":")
+        self.level += 1
+
+    def _exit(self, node: Node) -> None:
+        if _before(node).kind == "prim::Enter":
+            self._line("pass")
+        self.level -= 1
+
+    def _container_index(self, node: Node) -> None:
+        container, key = self.uses(node.inputs)
+        self.name(node.outputs)
+        self._line(
+            *(self.use(node.output), f" : {self.type(node.output.type)} = "),
+            *(container, "[", key, "]"),
+        )
+
+    _STATEMENTS: Final[dict[str, Callable[[FunctionPrinter, Node], None]]] = {
+        "prim::If": _if,
+        "prim::Loop": _loop,
+        "prim::TupleUnpack": _unpack,
+        "prim::ListUnpack": _unpack,
+        "prim::SetAttr": _set_attribute,
+        "prim::fork": _fork,
+        "prim::awaitable": _fork,
+        "prim::Enter": _enter,
+        "prim::Exit": _exit,
+        "prim::ModuleContainerIndex": _container_index,
+    }
+
+
+def _before(node: Node) -> Node:
+    before = node.prev
+    while is_constant(before):
+        before = before.prev
+    return before
+
+
+def _constants(block: Block) -> dict[Node, None]:
+    """The constants that the function uses, in the order of their first uses."""
+    found: dict[Node, None] = {}
+
+    def collect(block: Block) -> None:
+        for node in (*block.nodes, block.return_node):
+            found.update((value.node, None) for value in node.inputs if is_constant(value.node))
+            for inner in node.blocks:
+                collect(inner)
+
+    collect(block)
+    return found
+
+
+def _is_for(node: Node) -> bool:
+    """Whether a loop counts (``for``) or asks a condition (``while``).
+
+    Raises:
+        UnsupportedError: it does both: no statement does.
+    """
+    count, condition = node.inputs[0], node.inputs[1]
+    body = node.blocks[0]
+    counts = not _is_constant_of(count, FOREVER) or body.inputs[0].has_uses
+    if _is_true(condition) and _is_true(body.outputs[0]):
+        return counts
+    if counts:
+        raise UnsupportedError(
+            "a loop that an optimisation has merged with another cannot be written as source", node.range
+        )
+    return False
+
+
+def _is_true(value: Value) -> bool:
+    return _is_constant_of(value, True)
+
+
+def _is_constant_of(value: Value, number: int) -> bool:
+    found = value.node.attributes.get("value") if is_constant(value.node) else None
+    return isinstance(found, int) and found == number

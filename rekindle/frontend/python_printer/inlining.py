@@ -1,0 +1,86 @@
+"""Which nodes are printed as part of the expression that uses them, and which as a statement of their own.
+
+A node may move into its user only if it would run at the very place where it runs now: just before it, with nothing but
+the other operands of the same expression between. So the nodes are walked backwards, and beside them the operands of
+each expression from right to left, as long as both agree.
+
+.. code-block:: text
+
+    %1 : Tensor = aten::relu(%x)                 torch.add(torch.relu(x), torch.neg(y))
+    %2 : Tensor = aten::neg(%y)            ->
+    %3 : Tensor = aten::add(%1, %2, %one)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.ir.graph import Block, Node, Value
+
+_KEEP_THEIR_INPUTS: Final = frozenset({"prim::fork", "prim::awaitable", "prim::rpc_async", "prim::rpc_sync"})
+"""What stands in their graphs may use an input more than once."""
+
+
+def is_constant(node: Node) -> bool:
+    return node.kind == "prim::Constant"
+
+
+def inlined_nodes(block: Block) -> set[Node]:
+    """The nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants that
+    are used among them."""
+    scan = _Scan()
+    scan.block(block)
+    return scan.inlined
+
+
+def _may_be_inlined(value: Value) -> bool:
+    node = value.node
+    if len(node.outputs) != 1 or len(value.uses) != 1 or node.blocks:
+        return False
+    ((user, offset),) = value.uses
+    if value.has_name and user.kind != "prim::Return":
+        return False  # the author wrote a variable
+    if user.kind == "prim::Loop" and offset >= 2:
+        return False  # it starts a variable before the condition is computed
+    if user.kind in _KEEP_THEIR_INPUTS:
+        return False
+    # As the condition of an if it would refine types again; the casts stand in the text already.
+    return node.kind != "prim::isinstance"
+
+
+class _Scan:
+    """The walk over one function."""
+
+    def __init__(self) -> None:
+        self.inlined: set[Node] = set()
+
+    def block(self, block: Block) -> None:
+        self.node(block.return_node)
+        for node in block.nodes_reversed:
+            self.node(node)
+
+    def node(self, node: Node) -> None:
+        """Look for what can move into ``node``: a walk over its operands from right to left, and into each that can."""
+        if node in self.inlined:
+            return
+        for inner in node.blocks:
+            self.block(inner)
+        point = _before(node)
+        pending = list(node.inputs)  # what is left to look at, the next one last
+        while pending:
+            value = pending.pop()
+            made_by = value.node
+            if made_by is point and _may_be_inlined(value):
+                self.inlined.add(made_by)
+                point = _before(made_by)
+                pending += made_by.inputs
+            elif is_constant(made_by):
+                self.inlined.add(made_by)
+
+
+def _before(node: Node) -> Node:
+    """The node that runs just before ``node``; constants run nowhere in particular."""
+    before = node.prev
+    while is_constant(before):
+        before = before.prev
+    return before

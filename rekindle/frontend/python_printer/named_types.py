@@ -1,0 +1,84 @@
+"""The definitions of named types, as archives hold them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rekindle.errors import UnsupportedError
+from rekindle.frontend.python_printer.constants import format_constant
+from rekindle.frontend.python_printer.names import is_identifier
+from rekindle.ir.attributes import infer_type
+from rekindle.ir.literals import format_string
+from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
+
+if TYPE_CHECKING:
+    from rekindle.frontend.python_printer.printer import PythonPrinter
+
+
+def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
+    """``class Net(Module):`` with its slots, constants and methods, or ``class Pair:``."""
+    printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")
+    with printer.indented():
+        if owner.is_module:
+            for title, kind in (("__parameters__", "parameter"), ("__buffers__", "buffer")):
+                _names(printer, title, [slot.name for slot in owner.attributes.values() if slot.kind == kind])
+        for index, slot in enumerate(owner.attributes.values()):
+            _slot(printer, slot.name, printer.spell(slot.type), is_first=index == 0)
+        for name, value in owner.constants.items():
+            _constant(printer, name, value)
+        for method in (*owner.methods.values(), *owner.static_methods.values()):
+            printer.print_function(method)
+        if not (owner.is_module or owner.attributes or owner.constants or owner.methods or owner.static_methods):
+            printer.line("pass")
+
+
+def _names(printer: PythonPrinter, title: str, names: Sequence[str]) -> None:
+    printer.line(f"{title} = [{''.join(f'{format_string(name)}, ' for name in names)}]")
+
+
+def _slot(printer: PythonPrinter, name: str, type: str, is_first: bool) -> None:
+    if is_identifier(name):
+        printer.line(f"{name} : {type}")
+        return
+    # Names that Python cannot write: of the items of containers.
+    if is_first:
+        printer.line("__annotations__ = []")
+    printer.line(f"__annotations__[{format_string(name)}] = {type}")
+
+
+def _constant(printer: PythonPrinter, name: str, value: object) -> None:
+    type = infer_type(value)
+    if type is None:
+        raise UnsupportedError(f"the constant '{name}' is of a kind that cannot be written as source: {value!r}")
+    text = format_constant(value, type, printer.spell, printer.constants)
+    printer.line(f"{name} : Final[{printer.spell(type)}] = {text}")
+
+
+def print_named_tuple(printer: PythonPrinter, type: TupleType, basename: str) -> None:
+    """``class Pair(NamedTuple):`` with its fields."""
+    printer.line(f"class {basename}(NamedTuple):")
+    with printer.indented():
+        for name, element in zip(type.fields or (), type.elements, strict=True):
+            printer.line(f"{name} : {printer.spell(element)}")
+
+
+def print_interface(printer: PythonPrinter, type: InterfaceType, basename: str) -> None:
+    """``class Shape(Interface):`` with methods of which only the signature is told."""
+    printer.line(f"class {basename}({'ModuleInterface' if type.is_module else 'Interface'}):")
+    with printer.indented():
+        for name, schema in type.methods.items():
+            arguments = "".join(f", {item.name}: {printer.spell(item.type)}" for item in schema.arguments[1:])
+            printer.line(f"def {name}(self{arguments}) -> {printer.spell(schema.returns[0].type)}:")
+            printer.line("  pass")
+
+
+def print_enum(printer: PythonPrinter, type: EnumType, basename: str) -> None:
+    """``class Color(Enum):`` with its members."""
+    printer.line(f"class {basename}(Enum):")
+    with printer.indented():
+        for name, member in type.members.items():
+            value = member.value if isinstance(member, enum.Enum) else member
+            text = format_constant(value, type.value_type, printer.spell, printer.constants)
+            printer.line(f"{name} = {text}")

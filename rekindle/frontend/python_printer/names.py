@@ -1,0 +1,124 @@
+"""Names in printed text: of variables, and of types."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from rekindle.ir.types import (
+    AwaitType,
+    ClassType,
+    DictType,
+    EnumType,
+    FunctionType,
+    FutureType,
+    InterfaceType,
+    ListType,
+    OptionalType,
+    RRefType,
+    TupleType,
+    Type,
+    UnionType,
+)
+
+NamedType: TypeAlias = "ClassType | InterfaceType | EnumType | TupleType | FunctionType"
+"""What has a definition of its own in an archive. A TupleType is one if it has a name."""
+
+TypeNames = Callable[[NamedType], str]
+"""What a named type is called in the text."""
+
+_RESERVED: Final = frozenset(
+    {
+        # Names that mean something to whoever reads an archive; ``_`` would look like nothing.
+        *("_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops"),
+        *("__torch__", "uninitialized", "unchecked_cast"),
+        *keyword.kwlist,
+    }
+)
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_IN_IDENTIFIERS = re.compile(r"[^A-Za-z0-9_]")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether ``name`` can be written as a name: Python's keywords can, other alphabets cannot."""
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
+def as_identifier(name: str) -> str:
+    """``name`` with whatever no identifier may hold replaced."""
+    text = _NOT_IN_IDENTIFIERS.sub("_", name)
+    return f"_{text}" if not text or text[0].isdigit() else text
+
+
+class Names:
+    """The names that are taken in one function. Numbers behind names go on from function to function."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._next: Counter[str] = Counter()
+
+    def forget(self) -> None:
+        """Free all names, for the next function."""
+        self._used.clear()
+
+    def fresh(self, candidate: str) -> str:
+        """``candidate``, or the first ``candidateN`` that is free; it is taken then."""
+        name = candidate
+        while name in self._used or name in _RESERVED:
+            name = f"{candidate}{self._next[candidate]}"
+            self._next[candidate] += 1
+        self._used.add(name)
+        return name
+
+
+def as_named(type: Type) -> NamedType | None:
+    """``type`` if it has a definition of its own."""
+    if isinstance(type, (ClassType, InterfaceType, EnumType, FunctionType)):
+        return type
+    return type if isinstance(type, TupleType) and type.name is not None else None
+
+
+def qualified_name(type: NamedType) -> str:
+    """The name that a type has by itself."""
+    if isinstance(type, FunctionType):
+        return type.function.name
+    assert type.name is not None
+    return type.name
+
+
+def named_types_in(type: Type) -> Iterator[NamedType]:
+    """The named types that ``type`` mentions, itself first. Not the fields of a NamedTuple: they belong to its
+    definition."""
+    named = as_named(type)
+    if named is not None:
+        yield named
+        return
+    for part in type.contained:
+        yield from named_types_in(part)
+
+
+def spell(type: Type, name_of: TypeNames) -> str:
+    """``type`` as it is written in source: ``Optional[List[__torch__.m.Net]]``."""
+    named = as_named(type)
+    if named is not None:
+        return name_of(named)
+    generic = _GENERIC.get(type.kind)
+    if generic is None or not type.contained:
+        return type.annotation
+    return f"{generic}[{', '.join(spell(part, name_of) for part in type.contained)}]"
+
+
+_GENERIC: Final = {
+    ListType.kind: "List",
+    DictType.kind: "Dict",
+    TupleType.kind: "Tuple",
+    OptionalType.kind: "Optional",
+    UnionType.kind: "Union",
+    FutureType.kind: "Future",
+    AwaitType.kind: "Await",
+    RRefType.kind: "RRef",
+}

@@ -1,0 +1,177 @@
+"""Functions and named types as source text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rekindle.errors import UNKNOWN_RANGE, SourceRange
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
+from rekindle.frontend.python_printer.functions import FunctionPrinter
+from rekindle.frontend.python_printer.named_types import print_class, print_enum, print_interface, print_named_tuple
+from rekindle.frontend.python_printer.names import (
+    NamedType,
+    Names,
+    TypeNames,
+    named_types_in,
+    qualified_name,
+    spell,
+)
+from rekindle.frontend.python_printer.text import Text
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import Argument
+from rekindle.ir.types import ClassType, EnumType, FunctionType, InterfaceType, Type
+
+
+class PythonPrinter:
+    """Prints functions and named types, one behind the other, to one text.
+
+    ``constants`` is where values go that have no text; one table serves all texts of an archive. ``type_name`` says
+    what named types are called where not by their own names. Where ``importable``, what could not be read back is
+    refused.
+    """
+
+    def __init__(
+        self,
+        constants: ConstantTable | None = None,
+        type_name: TypeNames | None = None,
+        *,
+        importable: bool = False,
+    ) -> None:
+        self.constants = ConstantTable() if constants is None else constants
+        self.importable = importable
+        self._name_of = type_name or qualified_name
+        self._out = Text()
+        self._level = 0
+        self._names = Names()
+        self._dependencies: dict[NamedType, None] = {}
+
+    @property
+    def text(self) -> str:
+        return str(self._out)
+
+    @property
+    def ranges(self) -> list[tuple[int, SourceRange]]:
+        """From which offset on (in characters of the text) it stands for which place in the author's source."""
+        return self._out.ranges
+
+    @property
+    def dependencies(self) -> list[NamedType]:
+        """The named types that the text mentions, in the order in which it first does."""
+        return list(self._dependencies)
+
+    def mention(self, type: Type) -> None:
+        """Note that the text depends on the named types in ``type``."""
+        for named in named_types_in(type):
+            self._dependencies.setdefault(named)
+
+    def spell(self, type: Type) -> str:
+        """``type`` as this text writes it."""
+        self.mention(type)
+        return spell(type, self._name_of)
+
+    def line(self, text: str) -> None:
+        """Append a line that stands in no author's source."""
+        self._out.range = UNKNOWN_RANGE
+        self._out.add(f"{'  ' * self._level}{text}\n")
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self._level += 1
+        try:
+            yield
+        finally:
+            self._level -= 1
+
+    # -------------------------------------------------------------------------------------------------- named types
+
+    def print_named_type(self, type: NamedType) -> None:
+        """The definition of ``type``: a class with its methods, an interface, an enum, a NamedTuple, a function.
+
+        Raises:
+            UnsupportedError: it has what no source can say.
+        """
+        basename = self._name_of(type).rpartition(".")[2]
+        if isinstance(type, FunctionType):
+            self.print_function(type.function, basename)
+        elif isinstance(type, ClassType):
+            print_class(self, type, basename)
+        elif isinstance(type, InterfaceType):
+            print_interface(self, type, basename)
+        elif isinstance(type, EnumType):
+            print_enum(self, type, basename)
+        else:
+            print_named_tuple(self, type, basename)
+
+    # ---------------------------------------------------------------------------------------------------- functions
+
+    def print_function(self, record: FunctionRecord, basename: str | None = None) -> None:
+        """``def f(x: Tensor, …) -> Tensor:`` and its body, under another name if one is given.
+
+        Raises:
+            UnsupportedError: the function has what no source can say.
+        """
+        self._function(record, basename or record.basename, types_self=True)
+
+    def print_method(self, record: FunctionRecord) -> None:
+        """The same, with nothing said about the type of ``self``.
+
+        Raises:
+            UnsupportedError: the method has what no source can say.
+        """
+        self._function(record, record.basename, types_self=False)
+
+    def _function(self, record: FunctionRecord, basename: str, types_self: bool) -> None:
+        graph = without_builtin_calls(record.graph)
+        self._names.forget()
+        printer = FunctionPrinter(
+            self._out, self.constants, self._name_of, self.mention, self.importable, self._level, self._names
+        )
+        self._out.range = graph.param_node.range
+        out = self._out.add("  " * self._level, f"def {basename}(")
+        for index, (argument, value) in enumerate(zip(record.schema.arguments, graph.inputs, strict=True)):
+            name = printer.names.fresh(argument.name)
+            printer.assign(value, name)
+            out.add(",\n    " if index else "", name)
+            if index or types_self:
+                out.add(f": {self.spell(argument.type)}")
+            else:
+                self.mention(argument.type)
+            if argument.has_default:
+                out.add(f"={self._default(argument)}")
+        out.add(f") -> {self.spell(record.schema.returns[0].type)}:\n")
+        with room_to_recurse(graph.param_node.range):
+            printer.body(graph.block)
+        self._out.range = UNKNOWN_RANGE
+
+    def _default(self, argument: Argument) -> str:
+        value = argument.default
+        if argument.size is not None and isinstance(value, (list, tuple)) and len(set(value)) == 1:
+            value = value[0]
+        return format_constant(value, argument.type, self.spell, self.constants)
+
+
+def without_builtin_calls(graph: Graph) -> Graph:
+    """``graph``, or a copy in which calls of functions that come with this package have given way to what they do: no
+    reader has these functions."""
+    if not any(_calls_builtin(node) for node in graph.all_nodes()):
+        return graph
+    copy = graph.copy()
+    for node in list(copy.all_nodes()):
+        callee = _calls_builtin(node)
+        if callee is None:
+            continue
+        with copy.inserting_before(node):
+            results = copy.insert_graph(callee.graph, node.inputs[1:])
+        node.output.replace_all_uses_with(results[0])
+        node.destroy()
+    return copy
+
+
+def _calls_builtin(node: Node) -> FunctionRecord | None:
+    if node.kind != "prim::CallFunction":
+        return None
+    type = node.inputs[0].type
+    return type.function if isinstance(type, FunctionType) and "::" in type.function.name else None
