@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, UndefinedNameError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[FunctionRecord]] = lambda kind: ()  # noqa: E731
@@ -23,22 +23,30 @@ def insert_builtin_call(
     args: Sequence[CallArgument],
     kwargs: Sequence[CallArgument],
     self_value: CallArgument | None = None,
+    preferred: Sequence[FunctionRecord] = (),
 ) -> Value:
     """Insert the call of the builtin ``kind`` that fits the arguments; several results come as a tuple.
+
+    The ``preferred`` functions are tried before the operators of the kind.
 
     Raises:
         SchemaError: no overload fits.
         UndefinedNameError: there is no such builtin.
     """
     operators = REGISTRY.overloads(kind)
-    functions = find_builtin_functions(kind)
+    functions = [*preferred, *find_builtin_functions(kind)]
     if not operators and not functions:
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
-    schemas = [operator.schema for operator in operators] + [function.schema for function in functions]
+    candidates: list[Operator | FunctionRecord] = [
+        *functions[: len(preferred)],
+        *operators,
+        *functions[len(preferred) :],
+    ]
+    schemas = [candidate.schema for candidate in candidates]
     index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
-    if index < len(operators):
-        return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
-    function = functions[index - len(operators)]
+    function = candidates[index]
+    if isinstance(function, Operator):
+        return pack_outputs(graph, insert_operator_node(graph, function, plan, range), plan.schema)
     inputs = plan.inputs(graph, range)
     if function.graph.find_nodes("prim::Loop"):
         # The graph that is being emitted is not in SSA form yet: its loops look otherwise than those of a finished one.

@@ -5,7 +5,7 @@ They stand behind the operators of the same name, in order, and are inlined wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from string import Template
 
@@ -168,14 +168,23 @@ class _BuiltinResolver(EmptyResolver):
 def _functions() -> dict[str, list[FunctionRecord]]:
     """The functions by kind, each compiled when it is first looked at."""
     found: dict[str, list[FunctionRecord]] = {}
-    resolver = _BuiltinResolver()
     for text in _texts():
         namespace = "prim" if text is _EXTREMES else "aten"
-        for statement in parse_module(Source(text)):
-            definition = Def(statement.tree)
-            kind = f"{namespace}::{definition.name.name}"
-            found.setdefault(kind, []).append(_record(kind, definition, resolver))
+        for kind, record in read_functions(text, namespace):
+            found.setdefault(kind, []).append(record)
     return found
+
+
+def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, FunctionRecord]]:
+    """The functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator ``x``.
+
+    They are compiled when they are first looked at.
+    """
+    resolver = _BuiltinResolver()
+    for statement in parse_module(Source(text)):
+        definition = Def(statement.tree)
+        kind = f"{namespace}::{definition.name.name}"
+        yield kind, _record(kind, definition, resolver)
 
 
 def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> FunctionRecord:

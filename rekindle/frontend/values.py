@@ -414,11 +414,14 @@ def constant_int(value: Value) -> int | None:
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its kind, with the self that it is a method of, if any."""
+    """An operator by its kind, with the self that it is a method of, if any, and functions that are tried first."""
 
-    def __init__(self, kind: str, self_value: CallArgument | None = None) -> None:
+    def __init__(
+        self, kind: str, self_value: CallArgument | None = None, preferred: Sequence[FunctionRecord] = ()
+    ) -> None:
         self.kind = kind
         self.self_value = self_value
+        self.preferred = preferred
 
     @property
     def description(self) -> str:
@@ -432,7 +435,7 @@ class BuiltinFunction(SugaredValue):
         kwargs: Sequence[CallArgument],
         targets: int,
     ) -> SugaredValue:
-        return SimpleValue(insert_builtin_call(range, graph, self.kind, args, kwargs, self.self_value))
+        return SimpleValue(insert_builtin_call(range, graph, self.kind, args, kwargs, self.self_value, self.preferred))
 
 
 class FunctionValue(SugaredValue):

@@ -1,0 +1,189 @@
+"""Operators that mean something else today than when an archive was written.
+
+An archive means what it meant in the release that wrote it. Where an operator has changed since, functions with the
+old signature stand before the operators of the same name while the archive's text is read, and are inlined where they
+are called; they are written in TorchScript, with the operators of today.
+
+When an archive was written is known from its format version, and from other marks (:mod:`rekindle.archive.origin`)
+where the release changed an operator without a new version. PyTorch itself upgrades only the former.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from rekindle.archive.origin import Release
+from rekindle.frontend.builtins import read_functions
+from rekindle.ir.records import FunctionRecord
+
+
+@dataclass(slots=True, frozen=True)
+class Upgrade:
+    """Functions that stand for operators in archives older than a format version, or than a release."""
+
+    text: str
+    version: int | None = None
+    release: Release | None = None
+
+    def applies(self, version: int, older_than: Release | None) -> bool:
+        """Whether to upgrade an archive of a format version that is known to be older than a release."""
+        if self.version is not None:
+            return version < self.version
+        return older_than is not None and self.release is not None and older_than <= self.release
+
+
+_DIVISION: Final = """
+def div(self: Tensor, other: Tensor) -> Tensor:
+    if self.is_floating_point() or other.is_floating_point():
+        return torch.div(self, other)
+    return torch.div(self, other, rounding_mode="trunc")
+
+def div(self: Tensor, other: number) -> Tensor:
+    if self.is_floating_point() or isinstance(other, float):
+        return torch.div(self, other)
+    return torch.div(self, other, rounding_mode="trunc")
+
+def div(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+    if self.is_floating_point() or other.is_floating_point() or out.is_floating_point():
+        return torch.div(self, other, out=out)
+    return torch.div(self, other, rounding_mode="trunc", out=out)
+
+def div_(self: Tensor, other: Tensor) -> Tensor:
+    if self.is_floating_point() or other.is_floating_point():
+        return torch.div_(self, other)
+    return torch.div_(self, other, rounding_mode="trunc")
+
+def div_(self: Tensor, other: number) -> Tensor:
+    if self.is_floating_point() or isinstance(other, float):
+        return torch.div_(self, other)
+    return torch.div_(self, other, rounding_mode="trunc")
+"""
+"""Ints were divided as C divides them."""
+
+_OPTIONS: Final = (
+    "dtype: Optional[int] = None, layout: Optional[int] = None, "
+    "device: Optional[Device] = None, pin_memory: Optional[bool] = None"
+)
+_PASSED_ON: Final = "dtype=dtype, layout=layout, device=device, pin_memory=pin_memory"
+
+_FULL: Final = f"""
+def full(size: List[int], fill_value: number, *, {_OPTIONS}) -> Tensor:
+    if dtype is None:
+        return torch.full(size, float(fill_value), {_PASSED_ON})
+    return torch.full(size, fill_value, {_PASSED_ON})
+"""
+"""What fills was a float, whatever the number."""
+
+_LINSPACE: Final = f"""
+def linspace(start: number, end: number, steps: Optional[int] = None, *, {_OPTIONS}) -> Tensor:
+    return torch.linspace(start, end, 100 if steps is None else steps, {_PASSED_ON})
+
+def linspace(start: number, end: number, steps: Optional[int] = None, *, out: Tensor) -> Tensor:
+    return torch.linspace(start, end, 100 if steps is None else steps, out=out)
+"""
+"""Steps that were not given were 100."""
+
+_LOGSPACE: Final = f"""
+def logspace(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, {_OPTIONS}) -> Tensor:
+    return torch.logspace(start, end, 100 if steps is None else steps, base, {_PASSED_ON})
+
+def logspace(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, out: Tensor) -> Tensor:
+    return torch.logspace(start, end, 100 if steps is None else steps, base, out=out)
+"""
+
+_GELU: Final = """
+def gelu(self: Tensor) -> Tensor:
+    return torch.gelu(self, approximate="none")
+"""
+"""There was no choice between formulas."""
+
+_FLOOR_DIVIDE: Final = """
+def floor_divide(self: Tensor, other: Tensor) -> Tensor:
+    return torch.div(self, other, rounding_mode="trunc")
+
+def floor_divide(self: Tensor, other: number) -> Tensor:
+    return torch.div(self, other, rounding_mode="trunc")
+
+def floor_divide(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+    return torch.div(self, other, rounding_mode="trunc", out=out)
+
+def floor_divide_(self: Tensor, other: Tensor) -> Tensor:
+    return torch.div_(self, other, rounding_mode="trunc")
+
+def floor_divide_(self: Tensor, other: number) -> Tensor:
+    return torch.div_(self, other, rounding_mode="trunc")
+"""
+"""The quotient was cut off, not rounded down."""
+
+_ROUND: Final = """
+def round(a: float) -> float:
+    below = torch.floor(abs(a)) if torch.isfinite(a) else 0
+    nearest = float(below + 1 if abs(a) - below >= 0.5 else below)
+    return torch.copysign(nearest, a) if torch.isfinite(a) else a
+"""
+"""Halves were rounded away from zero, as C does."""
+
+_TENSOR: Final = "".join(
+    f"""
+def tensor({name}: {type}, *, dtype: Optional[int] = None, device: Optional[Device] = None,
+           requires_grad: bool = False) -> Tensor:
+    return torch.tensor({name}, dtype=7 if dtype is None else dtype, device=device, requires_grad=requires_grad)
+"""
+    for name, type in (("t", "float"), ("data", "List[float]"), ("data", "List[List[float]]"))
+)
+"""Floats of a script made tensors of float64, whatever the default dtype."""
+
+_ARANGE: Final = f"""
+def arange(end: number, *, {_OPTIONS}) -> Tensor:
+    if dtype is None:
+        return torch.arange(float(end), {_PASSED_ON})
+    return torch.arange(end, {_PASSED_ON})
+
+def arange(start: number, end: number, *, {_OPTIONS}) -> Tensor:
+    if dtype is None:
+        return torch.arange(float(start), end, {_PASSED_ON})
+    return torch.arange(start, end, {_PASSED_ON})
+
+def arange(start: number, end: number, step: number, *, {_OPTIONS}) -> Tensor:
+    if dtype is None:
+        return torch.arange(float(start), end, step, {_PASSED_ON})
+    return torch.arange(start, end, step, {_PASSED_ON})
+"""
+"""In a script, the elements were floats, whatever the bounds."""
+
+UPGRADES: Final = (
+    Upgrade(_DIVISION, version=4),
+    Upgrade(_FULL, version=5),
+    Upgrade(_LINSPACE, version=8),
+    Upgrade(_LOGSPACE, version=9),
+    Upgrade(_GELU, version=10),
+    Upgrade(_ARANGE, release=(1, 4)),
+    Upgrade(_TENSOR, release=(1, 6)),
+    Upgrade(_ROUND, release=(1, 7)),
+    Upgrade(_FLOOR_DIVIDE, release=(1, 13)),
+)
+"""All changes of meaning, by what tells that an archive is older."""
+
+
+def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[FunctionRecord]]:
+    """For an archive of a format version, older than a release if that is known: the functions that stand before the
+    operators of a kind."""
+    functions = _functions(version, older_than)
+
+    def find(kind: str) -> Sequence[FunctionRecord]:
+        return functions.get(kind, ())
+
+    return find
+
+
+@lru_cache(maxsize=32)
+def _functions(version: int, older_than: Release | None) -> dict[str, list[FunctionRecord]]:
+    found: dict[str, list[FunctionRecord]] = {}
+    for upgrade in UPGRADES:
+        if upgrade.applies(version, older_than):
+            for kind, record in read_functions(upgrade.text):
+                found.setdefault(kind, []).append(record)
+    return found
