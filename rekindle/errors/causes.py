@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from rekindle.errors.source import SourceRange
 
@@ -30,6 +31,23 @@ class Cause(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def advice(self) -> str:
+        """What to do where nothing better is known."""
+        return _ADVICE[self]
+
+
+_ADVICE: Final = {
+    Cause.TYPE_MISMATCH: "convert the value to the type that is needed, or declare the type that is meant",
+    Cause.DYNAMIC_BEHAVIOUR: "pass what it gives as an argument, or call it through a function marked with @ignore",
+    Cause.DEFAULT_TYPE_ASSUMED: "annotate it where it is made",
+    Cause.UNSUPPORTED_CONSTRUCT: "say it in another way, or leave it to Python in a function marked with @ignore",
+    Cause.MISSING_REFINEMENT: "check it first: if x is not None, or if isinstance(x, T)",
+    Cause.INVALID_CLASS: "use a NamedTuple or a plain class, or pass what its objects hold",
+    Cause.UNDEFINED_NAME: "give it a value on every path that leads here, or correct the name",
+    Cause.INVALID_SYNTAX: "correct it here or shortly before",
+}
 
 
 @dataclass(slots=True, frozen=True)

@@ -53,7 +53,7 @@ def _told(error: CompileError) -> str:
     lines = error.message.split("\n")
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"  … ({len(lines) - MAX_LINES} more lines)"]
-    text = error.text("\n".join(lines))
+    text = error.text("\n".join(lines), error.suggestion)
     return text if error.edit is None else f"{text}\nEdit: {error.edit}"
 
 

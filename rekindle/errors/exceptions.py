@@ -44,14 +44,19 @@ class CompileError(RekindleError, RuntimeError):
         super().__init__(message)
 
     @property
+    def suggestion(self) -> str:
+        """What to do: the hint, or what helps against most problems with this cause."""
+        return self.hint or self.cause.advice
+
+    @property
     def errors(self) -> tuple[CompileError, ...]:
         """The problems that this tells of: itself, or those of a :class:`ProgramErrors`."""
         return (self,)
 
     def __str__(self) -> str:
-        return self.text(self.message)
+        return self.text(self.message, self.hint)
 
-    def text(self, message: str) -> str:
+    def text(self, message: str, hint: str | None) -> str:
         """``message`` with what else is known: the place, the functions being compiled, the hint."""
         parts = [message]
         if self.range is not None and self.range.is_known:
@@ -61,8 +66,8 @@ class CompileError(RekindleError, RuntimeError):
                 parts.append(f"'{frame.name}' is compiled because it is used here:\n{frame.called_from.highlight()}")
             elif frame.reason:
                 parts.append(f"'{frame.name}' is compiled because {frame.reason}")
-        if self.hint:
-            parts.append(f"Hint: {self.hint}")
+        if hint:
+            parts.append(f"Hint: {hint}")
         return "\n".join(parts)
 
 

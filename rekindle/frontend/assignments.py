@@ -75,7 +75,9 @@ class AssignmentEmitter(CallEmitter):
     def _assign_annotated(self, target: Expr, value: Expr, type: Type) -> None:
         found = self.emit_sugared(value, 1, type)
         if target.tree.kind == Var.KIND:
-            self.environment.assign(Var(target.tree).name.name, target.range, found, type)
+            name = Var(target.tree).name.name
+            self.environment.assign(name, target.range, found, type)
+            self.assumed.pop(name, None)
         elif target.tree.kind == Select.KIND:
             select = Select(target.tree)
             owner = self.emit_sugared(select.value)
@@ -114,7 +116,9 @@ class AssignmentEmitter(CallEmitter):
         """Assign what ``value`` means to one target; ``range`` is the place of the value."""
         kind = target.tree.kind
         if kind == Var.KIND:
-            self.environment.assign(Var(target.tree).name.name, target.range, value)
+            name = Var(target.tree).name.name
+            self.environment.assign(name, target.range, value)
+            self.assumed.pop(name, None)
         elif kind in (TupleLiteral.KIND, ListLiteral.KIND):
             items = _items(target)
             _check_targets(items, target.range)

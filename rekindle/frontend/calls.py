@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
@@ -183,7 +183,9 @@ class CallEmitter(LoopEmitter):
 
     def _literal_name(self, expr: Expr, form: str) -> str:
         if expr.tree.kind != StringLiteral.KIND:
-            raise UnsupportedError(f"{form} needs the name as a string literal", expr.range)
+            raise UnsupportedError(
+                f"{form} needs the name as a string literal", expr.range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
         return StringLiteral(expr.tree).text
 
     def _question(self, call: Apply, hint: Type | None) -> SugaredValue:

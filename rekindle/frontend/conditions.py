@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.errors import Cause, SourceRange, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.special_forms import SpecialForm
@@ -223,7 +223,9 @@ class ConditionEmitter(ExpressionEmitter):
     def emit_hasattr(self, call: Apply) -> Condition:
         object, name = call.inputs
         if name.tree.kind != StringLiteral.KIND:
-            raise UnsupportedError("hasattr needs the name as a string literal", name.range)
+            raise UnsupportedError(
+                "hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
         found = self.emit_sugared(object).has_attribute(object.range, self.graph, StringLiteral(name.tree).text)
         return self._static(call.range, found)
 

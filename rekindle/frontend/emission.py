@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import NoReturn, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
@@ -18,6 +19,7 @@ from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import BOOL, ClassType, Type
+from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Expr, Starred, Stmt
 
 T = TypeVar("T")
@@ -70,6 +72,9 @@ class Emission:
         """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
         find the others."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get)
+        self.assumed: dict[str, SourceRange] = {}
+        """The parameters that were taken for Tensors because they have no annotation, as long as nothing is assigned to
+        them, and where their names stand."""
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
@@ -97,27 +102,38 @@ class Emission:
     def place(self) -> Place:
         return Place(self.environment.frame, self.graph.insert_point, self.loop)
 
-    def recover(self, error: Exception, place: Place) -> None:
-        """Take note of ``error`` and go on at ``place``."""
+    def recover(
+        self, error: Exception, place: Place, tree: Tree | None = None, retry: Callable[[], object] | None = None
+    ) -> None:
+        """Take note of ``error`` and go on at ``place``. ``retry`` would emit once more what failed, which is
+        ``tree``."""
         if isinstance(error, CompileError):
+            self.go_to(place)
+            if tree is not None and retry is not None:
+                self.explain(error, tree, retry)
             self.diagnostics.add(error)
-        elif isinstance(error, RecursionError) or not self.diagnostics.has_failed:
+            return
+        if isinstance(error, RecursionError) or not self.diagnostics.has_failed:
             raise error  # else it comes from what is missing
+        self.go_to(place)
+
+    def go_to(self, place: Place) -> None:
         self.environment.frame = place.frame
         self.graph.insert_point = place.insert_point
         self.loop = place.loop
 
-    def attempt(self, emit: Callable[[], T]) -> T | None:
-        """What ``emit`` gives; None where it fails, which is noted."""
+    def attempt(self, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
+        """What ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where given."""
         place = self.place
         try:
             return emit()
         except Exception as error:
-            self.recover(error, place)
+            self.recover(error, place, tree, emit)
             return None
 
-    def look_into(self, rest: Sequence[Expr], error: CompileError) -> NoReturn:
-        """``error`` keeps an expression from being compiled; find what is wrong in the ``rest`` of it as well.
+    def look_into(self, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
+        """``error`` keeps ``failed``, a part of an expression, from being compiled; find what is wrong in the ``rest``
+        of it as well.
 
         Raises:
             CompileError: ``error`` itself where there is no rest.
@@ -125,15 +141,18 @@ class Emission:
         """
         if not rest:
             raise error
-        self.recover(error, self.place)
+        self.recover(error, self.place, failed.tree, partial(self._emit_part, failed))
         for expr in rest:
-            inner = Starred(expr.tree).value if expr.tree.kind == Starred.KIND else expr
-            place = self.place
-            try:
-                self.emit_sugared(inner)
-            except Exception as another:
-                self.recover(another, place)
+            self.attempt(partial(self._emit_part, expr), expr.tree)
         raise GivenUpError("a part of this expression could not be compiled")
+
+    def _emit_part(self, expr: Expr) -> object:
+        if expr.tree.kind == Starred.KIND:
+            return self.emit_sugared(Starred(expr.tree).value).as_tuple(expr.range, self.graph)
+        return self.emit_expression(expr)
+
+    def explain(self, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
+        """Say what lies behind ``error``, if anything does. ``retry`` emits ``tree``, which failed, once more."""
 
     # ------------------------------------------------------------------------------------------- nodes
 

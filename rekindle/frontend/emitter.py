@@ -6,6 +6,7 @@ stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa`).
 The emitter is one class in several layers, each of which adds forms of the language to the one before::
 
     Emission            graph, names, control state           emission.py
+    Explaining          what lies behind errors               explaining.py
     ExpressionEmitter   literals, operators, names, calls     expressions.py
     ConditionEmitter    and, or, if-else, is, isinstance      conditions.py
     SubscriptEmitter    indexing and slicing                  subscripts.py
@@ -134,6 +135,10 @@ class _AssertionFailure(Expr):
         return self._maybe(0, Expr)
 
 
+_COMPOUND: Final = frozenset({"if", "while", "for", "with", "given_up"})
+"""Statements that hold others. What stands in their heads is tried of itself."""
+
+
 class FunctionEmitter(AssignmentEmitter):
     """Emits the statements of one function."""
 
@@ -170,6 +175,8 @@ class FunctionEmitter(AssignmentEmitter):
                 self.environment.assign(name, param.name.range, self_binding.sugared(value))
             else:
                 self.environment.assign_value(name, param.name.range, value)
+            if argument.assumed:
+                self.assumed[name] = param.name.range
 
     def _close(self, definition: Def) -> None:
         """The end of the body: an implied ``return None`` where it can be reached."""
@@ -216,7 +223,11 @@ class FunctionEmitter(AssignmentEmitter):
 
     def _give_up_statement(self, statement: Stmt, error: Exception, place: Place) -> None:
         """Go on behind a statement that could not be compiled. What it was to assign is given up, too."""
-        self.recover(error, place)
+        emit = self._STATEMENTS.get(statement.tree.kind)
+        if emit is None or statement.tree.kind in _COMPOUND:
+            self.recover(error, place)
+        else:
+            self.recover(error, place, statement.tree, partial(emit, self, statement.tree))
         for name in assigned_names([statement]):
             self.environment.give_up(name)
         kind = statement.tree.kind
@@ -341,7 +352,7 @@ class FunctionEmitter(AssignmentEmitter):
 
     def _emit_if(self, tree: Tree) -> None:
         statement = If(tree)
-        condition = self.attempt(lambda: self.emit_condition(statement.condition))
+        condition = self.attempt(lambda: self.emit_condition(statement.condition), statement.condition.tree)
         if condition is None:
             condition = self._unknown_condition(statement)
         if condition is not None:

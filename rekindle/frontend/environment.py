@@ -8,10 +8,19 @@ assigned again.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from rekindle.errors import GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import (
+    Cause,
+    Edit,
+    GivenUpError,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Value
@@ -132,7 +141,18 @@ class Environment:
         reason = self.frame.find_reason(name)
         if reason is not None:
             raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
-        raise UndefinedNameError(f"the name '{name}' is not defined", range)
+        similar = difflib.get_close_matches(name, self._variables(), n=1, cutoff=0.75)
+        hint, edit = (f"did you mean '{similar[0]}'?", Edit(range, similar[0])) if similar else (None, None)
+        raise UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
+
+    def _variables(self) -> list[str]:
+        """The names that have been assigned so far."""
+        found: list[str] = []
+        frame: Frame | None = self.frame
+        while frame is not None:
+            found += [name for name in (*frame.types, *frame.sugared) if is_meaningful(name)]
+            frame = frame.parent
+        return found
 
     def find_local(self, name: str) -> SugaredValue | None:
         """What an assignment in the program has made of ``name``."""
@@ -227,6 +247,7 @@ class Environment:
                 f"but is assigned a value of type {simple.type.annotation} here{mismatch_note(simple.type, expected)}",
                 range,
                 hint=_reassignment_hint(spelled, expected, simple.type),
+                cause=Cause.DEFAULT_TYPE_ASSUMED if _is_assumed_list(expected, simple.type) else None,
             )
         return simple
 
@@ -277,7 +298,7 @@ class Environment:
 
 
 def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
-    if isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType):
+    if _is_assumed_list(expected, actual):
         return (
             "an empty list without an annotation is a List[Tensor]; "
             f"write {name}: {actual.annotation} = [] where it is made"
@@ -285,6 +306,11 @@ def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
     if actual.is_optional or expected.kind == "NoneType":
         return f"declare the variable as Optional where it is first assigned: {name}: Optional[…] = …"
     return None
+
+
+def _is_assumed_list(expected: Type, actual: Type) -> bool:
+    """Whether a list was probably made empty, without an annotation, to hold something else."""
+    return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
 
 
 def is_meaningful(name: str) -> bool:

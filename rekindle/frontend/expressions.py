@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.errors import CompileError, GivenUpError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.emission import Emission
+from rekindle.frontend.explaining import Explaining
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
@@ -90,7 +90,7 @@ _TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
 _CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
 
 
-class ExpressionEmitter(Emission):
+class ExpressionEmitter(Explaining):
     """Emits expressions. Subscripts, conditions, comprehensions and special forms are added by the classes that build
     on it."""
 
@@ -236,7 +236,7 @@ class ExpressionEmitter(Emission):
                 else:
                     values.append(self.emit_expression(item, hint))
             except CompileError as error:
-                self.look_into(items[index + 1 :], error)
+                self.look_into(items[index + 1 :], error, item)
         return values
 
     _LITERALS: Final[dict[str, Callable[[ExpressionEmitter, Expr, Type | None], Value]]] = {
@@ -266,7 +266,8 @@ class ExpressionEmitter(Emission):
                 value = self.binary(each.operator, value, self.emit_expression(each.rhs), each)
             return value
         except CompileError as error:
-            self.look_into([each.rhs for each in reversed(chain[:position])], error)
+            failed = chain[position].tree if position < len(chain) else chain[-1].lhs.tree
+            self.look_into([each.rhs for each in reversed(chain[:position])], error, Expr(failed))
 
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""
@@ -327,7 +328,7 @@ class ExpressionEmitter(Emission):
         try:
             args = self.emit_arguments(call.inputs)
         except CompileError as error:
-            self.look_into([item.value for item in call.attributes], error)
+            self.look_into([item.value for item in call.attributes], error, call)
         kwargs = self.emit_keywords(call.attributes)
         return callee.call(range, self.graph, args, kwargs, targets)
 
@@ -362,7 +363,7 @@ class ExpressionEmitter(Emission):
                 else:
                     arguments.append(self.argument(self.emit_expression(item), item.range))
             except CompileError as error:
-                self.look_into(inputs[index + 1 :], error)
+                self.look_into(inputs[index + 1 :], error, item)
         return arguments
 
     def emit_keywords(self, attributes: Sequence[Attribute]) -> list[CallArgument]:
@@ -371,7 +372,7 @@ class ExpressionEmitter(Emission):
             try:
                 value = self.emit_expression(item.value)
             except CompileError as error:
-                self.look_into([other.value for other in attributes[index + 1 :]], error)
+                self.look_into([other.value for other in attributes[index + 1 :]], error, item.value)
             arguments.append(CallArgument(value, range=item.range, name=item.name.name))
         return arguments
 

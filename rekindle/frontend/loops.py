@@ -78,7 +78,7 @@ class LoopEmitter(SubscriptEmitter):
         self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
-        iterator = self.attempt(lambda: self._iterator(statement.iterable))
+        iterator = self.attempt(lambda: self._iterator(statement.iterable), statement.iterable.tree)
         if iterator is None:
             self._loop_over_what_failed(statement)
             return
@@ -168,7 +168,7 @@ class LoopEmitter(SubscriptEmitter):
         refinements: dict[str, Type] = {}
         if condition is not None:
             with self.inside(condition_block):
-                found = self.attempt(lambda: self.emit_condition(condition))
+                found = self.attempt(lambda: self.emit_condition(condition), condition.tree)
                 if found is not None:
                     refinements = found.refinements.if_true
                     condition_block.add_output(found.value)

@@ -60,17 +60,9 @@ def _targets(tree: Tree) -> list[Expr]:
     return []
 
 
-def assigned_attributes(statements: Iterable[Stmt], owner: str) -> set[str]:
-    """The attributes of ``owner`` that the statements assign."""
-    found: set[str] = set()
-    for statement in statements:
-        for tree in statement.tree.walk():
-            for target in _targets(tree):
-                if target.tree.kind == Select.KIND:
-                    select = Select(target.tree)
-                    if select.value.tree.kind == Var.KIND and Var(select.value.tree).name.name == owner:
-                        found.add(select.selector.name)
-    return found
+def assigns_attribute(tree: Tree) -> bool:
+    """Whether the statement assigns to an attribute, so that emitting it may leave traces in a class."""
+    return any(target.tree.kind == Select.KIND for each in tree.walk() for target in _targets(each))
 
 
 def may_leave(statements: Iterable[Stmt]) -> bool:

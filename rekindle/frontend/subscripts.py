@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.conditions import ConditionEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import SugaredValue
@@ -123,7 +123,9 @@ class SubscriptEmitter(ConditionEmitter):
             number = None if part is None else constant_int(self.emit_expression(part))
             if part is not None and number is None:
                 raise UnsupportedError(
-                    "the bounds of this slice must be constants: the elements have different types", part.range
+                    "the bounds of this slice must be constants: the elements have different types",
+                    part.range,
+                    cause=Cause.DYNAMIC_BEHAVIOUR,
                 )
             parts.append(number)
         return slice(*parts)

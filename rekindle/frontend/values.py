@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
@@ -109,7 +109,10 @@ class SimpleValue(SugaredValue):
         if type.is_optional:
             hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"
         raise UndefinedNameError(
-            f"a value of type {type.annotation} has no attribute or method '{name}'", range, hint=hint
+            f"a value of type {type.annotation} has no attribute or method '{name}'",
+            range,
+            hint=hint,
+            cause=Cause.MISSING_REFINEMENT if type.is_optional else None,
         )
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -184,6 +187,7 @@ class SimpleValue(SugaredValue):
                 + mismatch_note(converted.type, expected),
                 range,
                 hint=type.attributes[name].note,
+                cause=_cause_of(type.attributes[name].note),
             )
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
@@ -222,6 +226,7 @@ class SimpleValue(SugaredValue):
                     f"a {type.annotation} cannot be unpacked here: its length is known only when the program runs",
                     range,
                     hint="unpack it to a fixed number of names, or index it",
+                    cause=Cause.DYNAMIC_BEHAVIOUR,
                 )
             types = [type.element] * size_hint
             node = graph.insert_node(graph.create("prim::ListUnpack", [self.value], types=types, range=range))
@@ -309,6 +314,12 @@ class TensorCast(SugaredValue):
         dtype = CallArgument(constant=self.dtype, range=range, name="dtype")
         itself = CallArgument(self.tensor, range=range)
         return SimpleValue(insert_builtin_call(range, graph, "aten::to", [], [dtype, *kwargs], itself))
+
+
+def _cause_of(note: str | None) -> Cause | None:
+    """What the note on an attribute tells of its type: whether it was assumed."""
+    assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
+    return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
 
 
 def _spell(range: SourceRange) -> str:
@@ -399,7 +410,9 @@ class SugaredTuple(SugaredValue):
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         position = constant_int(index)
         if position is None:
-            raise UnsupportedError("the elements of a tuple can only be taken by a constant index", range)
+            raise UnsupportedError(
+                "the elements of a tuple can only be taken by a constant index", range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
         if not -len(self.elements) <= position < len(self.elements):
             raise TypeMismatchError(f"index {position} is out of range for {len(self.elements)} elements", range)
         return self.elements[position]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rekindle.errors import UNKNOWN_RANGE, SchemaError, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
@@ -98,6 +98,10 @@ class CallPlan:
 
 class Mismatch(Exception):
     """Why a call does not fit a schema."""
+
+    def __init__(self, message: str, cause: Cause = Cause.TYPE_MISMATCH) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 # ----------------------------------------------------------------------------------- converting values
@@ -379,7 +383,7 @@ def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, c
         if formal.assumed:
             message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
         message += mismatch_note(result, type)
-        raise Mismatch(message)
+        raise Mismatch(message, Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH)
     return build
 
 
@@ -434,6 +438,7 @@ def match_schemas(
         SchemaError: none does; the message says of each why.
     """
     failures: list[tuple[FunctionSchema, str]] = []
+    cause = Cause.TYPE_MISMATCH
     for conversions in (True,) if len(schemas) == 1 else (False, True):
         failures = []
         for index, schema in enumerate(schemas):
@@ -441,8 +446,11 @@ def match_schemas(
                 return index, plan_call(schema, args, kwargs, self_value, conversions=conversions)
             except Mismatch as why:
                 failures.append((schema, str(why)))
+                cause = why.cause if len(schemas) == 1 else cause
     given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
-    raise SchemaError(_describe_failure(name, failures, args, kwargs, self_value), range, hint=_hint(given))
+    hint, likely = _hint(given)
+    message = _describe_failure(name, failures, args, kwargs, self_value)
+    raise SchemaError(message, range, hint=hint, cause=likely or cause)
 
 
 def _describe_failure(
@@ -467,17 +475,19 @@ def _describe_failure(
     return "\n".join(lines)
 
 
-def _hint(given: Sequence[CallArgument]) -> str | None:
-    """What is most likely wrong with a call that fits nothing."""
+def _hint(given: Sequence[CallArgument]) -> tuple[str | None, Cause | None]:
+    """What is most likely wrong with a call that fits nothing, and what to do."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
             text = item.range.text if item.range.is_known else ""
             name = text if text.isidentifier() else "the value"
-            return f"{name} may be None; check it first: if {text if text.isidentifier() else 'x'} is not None"
+            check = f"if {text if text.isidentifier() else 'x'} is not None"
+            return f"{name} may be None; check it first: {check}", Cause.MISSING_REFINEMENT
     if len(given) > 1 and given[0].type == ListType(TENSOR) and not isinstance(given[1].type, (TensorType, ListType)):
         wanted = ListType(given[1].type).annotation
-        return f"an empty list without an annotation is a List[Tensor]; declare it where it is made: {wanted}"
-    return None
+        hint = f"an empty list without an annotation is a List[Tensor]; declare it where it is made: {wanted}"
+        return hint, Cause.DEFAULT_TYPE_ASSUMED
+    return None, None
 
 
 # ------------------------------------------------------------------------------------------- inserting

@@ -7,20 +7,22 @@ from collections.abc import Mapping
 from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
-from rekindle.errors import Diagnostics, TypeMismatchError
+from rekindle.errors import Cause, Diagnostics, Edit, TypeMismatchError
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.emitter import emit_body
 from rekindle.frontend.signatures import Signature, Told, read_signature
 from rekindle.frontend.sugared import Resolver
+from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument
+from rekindle.ir.types import TENSOR, optional
 from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
 from rekindle.program.calling import fit_value
-from rekindle.syntax.views import Def
+from rekindle.syntax.views import Def, Param
 
 VERIFY_SWITCH: Final = "REKINDLE_VERIFY"
 """The variable of the environment that, set to 1, has every graph verified after it is made and after each pass."""
@@ -78,9 +80,21 @@ def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnost
         if why is None:
             continue
         place = param.range if param.default is None else param.default.range
-        diagnostics.add(TypeMismatchError(f"the default does not fit: {why}", place))
+        error = TypeMismatchError(f"the default does not fit: {why}", place)
         if argument.assumed:
             signature.given_up.add(argument.name)  # it is meant to be something else
+            _blame_assumption(error, argument, param)
+        diagnostics.add(error)
+
+
+def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param) -> None:
+    type = optional(TENSOR) if argument.default is None else infer_type(argument.default)
+    example = "…" if type is None else type.annotation
+    error.cause = Cause.DEFAULT_TYPE_ASSUMED
+    name = argument.name
+    error.hint = f"'{name}' was taken for a Tensor because it has no annotation; write, for example, {name}: {example}"
+    if type is not None:
+        error.edit = Edit(param.name.range, f"{name}: {example}")
 
 
 def _misfit(argument: Argument) -> str | None:

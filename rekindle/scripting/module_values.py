@@ -9,7 +9,14 @@ from typing import Any, Final, cast
 
 import torch
 
-from rekindle.errors import NotScriptableError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import (
+    Cause,
+    NotScriptableError,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import (
     BuiltinFunction,
@@ -33,7 +40,7 @@ from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
-from rekindle.scripting.refusals import did_you_mean
+from rekindle.scripting.refusals import correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
 _NO_ATTRIBUTE: Final = object()
@@ -173,7 +180,10 @@ class ModuleValue(SugaredValue):
         reason = self.facts.failed.get(name)
         if reason is not None:
             raise NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
-        raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=self._missing_hint(name))
+        hint = self._missing_hint(name)
+        raise UndefinedNameError(
+            f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
+        )
 
     def _missing_hint(self, name: str) -> str | None:
         if hasattr(torch.nn.Module, name):
@@ -403,7 +413,9 @@ class ModuleValue(SugaredValue):
         be declared."""
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
         if not parts or None in parts:
-            raise UnsupportedError(f"{self.description} can only be indexed by a constant here", range)
+            raise UnsupportedError(
+                f"{self.description} can only be indexed by a constant here", range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
         first = parts[0]
         if isinstance(type_hint, InterfaceType):
             self._check_items(range, type_hint)
@@ -415,6 +427,7 @@ class ModuleValue(SugaredValue):
                 f"the items of {self.description} are of different types, so which one is meant must be known here",
                 range,
                 hint="loop over the modules themselves, or declare the result as an interface that all of them have",
+                cause=Cause.DYNAMIC_BEHAVIOUR,
             )
         node = graph.insert_node(
             graph.create("prim::ModuleContainerIndex", [self.value, index], types=[result], range=range)

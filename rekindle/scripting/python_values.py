@@ -28,7 +28,7 @@ from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, const
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.refusals import UnusableValue, did_you_mean
+from rekindle.scripting.refusals import UnusableValue, correction, did_you_mean
 from rekindle.scripting.special_names import SPECIAL
 
 ClassHook = Callable[[type, SourceRange], SugaredValue | None]
@@ -106,7 +106,9 @@ class PythonModuleValue(SugaredValue):
             found = getattr(self.module, name)
         except AttributeError:
             hint = did_you_mean(name, dir(self.module))
-            raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=hint) from None
+            raise UndefinedNameError(
+                f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
+            ) from None
         return sugared_value(found, range, graph, self.resolver, f"{self.module.__name__}.{name}")
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:

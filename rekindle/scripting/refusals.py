@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
-from rekindle.errors import NotScriptableError, SourceRange
+from rekindle.errors import Edit, NotScriptableError, SourceRange
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
@@ -23,6 +24,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     public = (item for item in known if not item.startswith("_") or name.startswith("_"))
     close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else None
+
+
+def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
+    """The edit that :func:`did_you_mean` proposes of what ends with ``name``."""
+    found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
+    if found is None or not range.text.endswith(name):
+        return None
+    return Edit(SourceRange(range.source, range.end - len(name), range.end), found[1])
 
 
 class UnusableValue(SugaredValue):

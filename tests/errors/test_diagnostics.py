@@ -50,13 +50,15 @@ def test_several_are_told_in_the_order_of_the_source_and_none_twice() -> None:
   File "program.py", line 1
     def f(x):
           ^
+Hint: convert the value to the type that is needed, or declare the type that is meant
 Edit: line 1: def f(x: int):
 
 2. undefined name: the name 'y' is not defined
   File "program.py", line 2
     def f(x):
         return y
-               ^"""
+               ^
+Hint: give it a value on every path that leads here, or correct the name"""
     )
 
 
@@ -81,7 +83,11 @@ def test_long_lists_are_cut() -> None:
     errors = [CompileError("\n".join([f"problem {number}", *["…"] * 20])) for number in range(23)]
     told = str(ProgramErrors(errors))
     assert told.startswith("23 problems keep this from being compiled.\n\n1. unsupported construct: problem 0\n")
-    assert told.endswith("\n  … (12 more lines)\n\n… and 3 more: 'errors' of this exception holds them all.")
+    assert told.endswith(
+        "\n  … (12 more lines)\n"
+        "Hint: say it in another way, or leave it to Python in a function marked with @ignore\n"
+        "\n… and 3 more: 'errors' of this exception holds them all."
+    )
     assert "problem 19" in told
     assert "problem 20" not in told
 

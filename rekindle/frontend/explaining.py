@@ -1,0 +1,134 @@
+"""What lies behind an error of types: a parameter without an annotation, an Optional that nobody checked.
+
+The emitter finds out by trying: would what failed compile if the variable were of another type?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, current_frames
+from rekindle.frontend.emission import Emission
+from rekindle.frontend.environment import Frame
+from rekindle.frontend.recovery import assigns_attribute, names_in
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    Type,
+    UnionBase,
+    union_members,
+    without_none,
+)
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Expr
+
+_TRIED: Final[tuple[Type, ...]] = (
+    *(INT, FLOAT, STRING, BOOL),
+    *(ListType(INT), ListType(FLOAT), ListType(STRING), ListType(TENSOR)),
+    *(DictType(STRING, TENSOR), DictType(STRING, INT)),
+)
+"""What a parameter without an annotation may have been meant to be, the most common first."""
+
+_EXPLAINED: Final = frozenset({Cause.TYPE_MISMATCH, Cause.UNDEFINED_NAME, Cause.UNSUPPORTED_CONSTRUCT})
+
+
+class Explaining(Emission):
+    """Finds out what lies behind errors."""
+
+    def explain(self, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
+        if not _may_be_explained(error) or assigns_attribute(tree):
+            return
+        names = sorted(names_in(Expr(tree)))
+        assumed = [name for name in names if self._is_assumed(name)]
+        for tried in [*([name] for name in assumed), *([assumed] if len(assumed) > 1 else [])]:
+            for type in _TRIED:
+                if self._works(dict.fromkeys(tried, type), retry):
+                    self._blame_assumption(error, tried, type)
+                    return
+        for name in names:
+            found = self.environment.frame.find_type(name)
+            if found is None or not (isinstance(found, UnionBase) or found == ANY):
+                continue
+            for type in _narrower(found):
+                if self._works({name: type}, retry):
+                    _blame_missing_refinement(error, name, found, type)
+                    return
+
+    def _is_assumed(self, name: str) -> bool:
+        return name in self.assumed and self.environment.frame.find_type(name) == TENSOR
+
+    def _works(self, types: dict[str, Type], retry: Callable[[], object]) -> bool:
+        """Whether what failed compiles if the variables are of these types."""
+        with self._trying():
+            for name, type in types.items():
+                frame = self.environment.frame.find(name)
+                assert frame is not None
+                frame.types[name] = type
+            try:
+                retry()
+            except Exception:
+                return False
+            return not self.diagnostics.has_failed
+
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        """Within, nothing of what the emitter learns is kept. The nodes that it makes are, in a graph that is lost
+        anyway."""
+        place, returns = self.place, self.returns
+        frames: list[Frame] = []
+        frame: Frame | None = place.frame
+        while frame is not None:
+            frames.append(frame)
+            frame = frame.parent
+        tables = [(dict(frame.types), dict(frame.sugared), dict(frame.undefined_because)) for frame in frames]
+        saved = (returns.merged, returns.is_uncertain, set(self.exited), dict(self.assumed), self.diagnostics)
+        self.diagnostics = Diagnostics()
+        try:
+            yield
+        finally:
+            returns.merged, returns.is_uncertain, self.exited, self.assumed, self.diagnostics = saved
+            self.go_to(place)
+            for frame, table in zip(frames, tables, strict=True):
+                frame.types, frame.sugared, frame.undefined_because = table
+
+    def _blame_assumption(self, error: CompileError, names: list[str], type: Type) -> None:
+        listed = " and ".join(f"'{name}'" for name in names)
+        was = "was taken for a Tensor because it has" if len(names) == 1 else "were taken for Tensors because they have"
+        examples = ", ".join(f"{name}: {type.annotation}" for name in names)
+        error.cause = Cause.DEFAULT_TYPE_ASSUMED
+        error.hint = f"{listed} {was} no annotation; write, for example, {examples}"
+        error.edit = Edit(self.assumed[names[0]], f"{names[0]}: {type.annotation}")
+        for name in names:
+            self.environment.give_up(name)  # else every use of it would be told
+
+
+def _may_be_explained(error: CompileError) -> bool:
+    """Whether ``error`` is one of the function that is being compiled, and of a kind that types may lie behind."""
+    return (
+        error.cause in _EXPLAINED
+        and error.errors == (error,)
+        and not isinstance(error, GivenUpError)
+        and error.frames == current_frames()
+    )
+
+
+def _narrower(type: Type) -> tuple[Type, ...]:
+    if type == ANY:
+        return (*_TRIED, TENSOR)
+    return (without_none(type), *union_members(type)) if type.is_optional else tuple(union_members(type))
+
+
+def _blame_missing_refinement(error: CompileError, name: str, found: Type, type: Type) -> None:
+    error.cause = Cause.MISSING_REFINEMENT
+    if error.hint is None:
+        may_be_none = found.is_optional and type == without_none(found)
+        check = f"{name} is not None" if may_be_none else f"isinstance({name}, {type.annotation})"
+        error.hint = f"{name} may be something else; check it first: if {check}"
