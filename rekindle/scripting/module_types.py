@@ -109,6 +109,8 @@ class ConcreteModuleType:
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
         self.type.constants.update(facts.constants)
         self.type.method_finder = self._find_method
+        self.hooks: dict[FunctionType, FunctionRecord] = {}
+        """The hooks of such modules that programs call."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
 

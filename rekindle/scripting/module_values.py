@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import torch
 
@@ -30,12 +30,13 @@ from rekindle.frontend.values import (
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, TupleType, Type, mismatch_note
+from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.functions import function_behind
+from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
@@ -292,54 +293,10 @@ class ModuleValue(SugaredValue):
         forward = self.find_attribute(range, graph, "forward")
         if forward is None:
             raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", range)
-        if self.facts.pre_hooks:
-            args = self._run_pre_hooks(range, graph, args)
-        result = forward.call(range, graph, args, kwargs, targets)
-        if self.facts.hooks:
-            result = self._run_hooks(range, graph, args, result)
-        return result
-
-    def _run_pre_hooks(self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -> Sequence[CallArgument]:
-        """The arguments after the hooks that see them before ``forward`` does."""
-        for index, hook in enumerate(self.facts.pre_hooks):
-            record = self._hook_record(f"pre_hook__{index}", hook, range)
-            packed = _pack(args, range, graph)
-            result = MethodValue(self.value, record).call(range, graph, [CallArgument(packed, range=range)], [], 1)
-            value = result.as_value(range, graph)
-            if value.type == NONE:
-                continue
-            items = result.as_tuple(range, graph) if isinstance(value.type, TupleType) else [result]
-            args = [CallArgument(item.as_value(range, graph), range=range) for item in items]
-        return args
-
-    def _run_hooks(
-        self, range: SourceRange, graph: Graph, args: Sequence[CallArgument], result: SugaredValue
-    ) -> SugaredValue:
-        """The result after the hooks that see it behind ``forward``."""
-        for index, hook in enumerate(self.facts.hooks):
-            record = self._hook_record(f"hook__{index}", hook, range)
-            arguments = [_pack(args, range, graph), result.as_value(range, graph)]
-            found = MethodValue(self.value, record).call(
-                range, graph, [CallArgument(value, range=range) for value in arguments], [], 1
-            )
-            if found.as_value(range, graph).type != NONE:
-                result = found
-        return result
-
-    def _hook_record(self, name: str, hook: Any, range: SourceRange) -> FunctionRecord:
-        if self.facts.hooks_take_keywords:
-            raise NotScriptableError(
-                f"a hook of {self.description} takes keyword arguments (with_kwargs=True) and cannot be compiled",
-                range,
-                hint="register it without with_kwargs, or remove it before compiling",
-            )
-        if not inspect.isfunction(hook):
-            raise NotScriptableError(
-                f"a hook of {self.description} is not a function and cannot be compiled",
-                range,
-                hint="register a function, or remove the hook before compiling",
-            )
-        return _record(self.concrete, name, hook, None)
+        if not self.facts.pre_hooks and not self.facts.hooks:
+            return forward.call(range, graph, args, kwargs, targets)
+        hooked = HookedCall(self.concrete, self.value, range, graph, compile_method)
+        return hooked(args, lambda args: forward.call(range, graph, args, kwargs, targets))
 
     # ------------------------------------------------------------------------------------------------------- containers
 
@@ -590,9 +547,3 @@ def _constant(value: object, range: SourceRange, graph: Graph) -> SugaredValue:
     found = constant_value(value, range, graph)
     assert found is not None
     return SimpleValue(found)
-
-
-def _pack(args: Sequence[CallArgument], range: SourceRange, graph: Graph) -> Value:
-    values = [item.materialise(graph) for item in args]
-    type = TupleType(tuple(value.type for value in values))
-    return graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output

@@ -1,0 +1,323 @@
+"""Hooks of modules: compiled where a program calls the part that they belong to, Python's where Python calls it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.errors import CompileError, NotScriptableError, SchemaError, TypeMismatchError
+from tests.support.messages import message_of
+from tests.support.oracle import compare, script_with_torch
+
+
+class Part(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.k = 2
+
+    def forward(self, x: Tensor, n: int = 2) -> Tensor:
+        return x * n + self.k
+
+
+class Whole(nn.Module):
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+
+    def forward(self, x: Tensor):
+        return self.part(x, 3)
+
+
+class ByKeyword(Whole):
+    def forward(self, x: Tensor):
+        return self.part(x, n=3)
+
+
+class ByDefault(Whole):
+    def forward(self, x: Tensor):
+        return self.part(x)
+
+
+def part(*, before: Tuple[Any, ...] = (), behind: Tuple[Any, ...] = ()) -> Part:
+    made = Part()
+    for hook in before:
+        made.register_forward_pre_hook(hook)
+    for hook in behind:
+        made.register_forward_hook(hook)
+    return made
+
+
+def before(self: Any, input: Tuple[Tensor, int]) -> Tuple[Tensor, int]:
+    return input[0] + 1, input[1] + self.k
+
+
+def before_without_result(self: Any, input: Tuple[Tensor, int]) -> None:
+    print("before", input[1])  # noqa: T201
+
+
+def before_that_may_change(self: Any, input: Tuple[Tensor, int]) -> Optional[Tuple[Tensor, int]]:
+    if bool(input[0].sum() > 2):
+        return input[0] * 2, input[1]
+    return None
+
+
+def before_one(self: Any, input: Tuple[Tensor]) -> Tuple[Tensor]:
+    return (input[0] + 1,)
+
+
+def before_one_alone(self: Any, input: Tuple[Tensor]) -> Tensor:
+    return input[0] + 1
+
+
+def behind(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tensor:
+    return output * 10 + input[1]
+
+
+def behind_without_result(self: Any, input: Tuple[Tensor, int], output: Tensor) -> None:
+    print("behind", input[1])  # noqa: T201
+
+
+def behind_that_may_change(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[Tensor]:
+    return output * 3 if bool(output.sum() > 12) else None
+
+
+def behind_of_another_type(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tuple[Tensor, int]:
+    return output, input[1]
+
+
+def behind_one(self: Any, input: Tuple[Tensor], output: Tensor) -> Tensor:
+    return output * 10 + input[0]
+
+
+MODULES = {
+    "before": lambda: Whole(part(before=(before,))),
+    "several before": lambda: Whole(part(before=(before, before_without_result, before))),
+    "before, maybe": lambda: Whole(part(before=(before_that_may_change, before))),
+    "behind": lambda: Whole(part(behind=(behind, behind_without_result, behind))),
+    "behind, maybe": lambda: Whole(part(behind=(behind_that_may_change,))),
+    "behind, another type": lambda: Whole(part(behind=(behind_of_another_type,))),
+    "both": lambda: Whole(part(before=(before,), behind=(behind,))),
+    "by keyword": lambda: ByKeyword(part(before=(before_one,), behind=(behind_one,))),
+    "by default": lambda: ByDefault(part(before=(before_one_alone,), behind=(behind_one,))),
+    "in a container": lambda: Whole(nn.ModuleList([part(before=(before,), behind=(behind,))])[0]),
+}
+COMPILED_ALIKE = ["before", "several before", "behind", "behind, another type", "both"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_results_are_those_of_eager(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module = MODULES[name]()
+    compiled = rekindle.script(module)
+    for x in (torch.ones(1), torch.full((3,), 4.0)):
+        for _ in range(3):
+            expected, printed = module(x), capsys.readouterr().out
+            torch.testing.assert_close(compiled(x), expected, rtol=0, atol=0)
+            assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("name", COMPILED_ALIKE)
+def test_graphs_are_those_of_torch_jit(name: str) -> None:
+    comparison = compare(MODULES[name](), rekindle.script)
+    assert comparison.equal, comparison.differences
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_hooks_of_the_whole_are_pythons(name: str) -> None:
+    """Python calls the whole, and its hooks; they need no annotations, and see what they see of any module."""
+    seen: List[Any] = []
+
+    def note(module, args, kwargs, output):
+        seen.append((args, kwargs))
+        return output, "noted"
+
+    module = MODULES[name]()
+    module.register_forward_hook(note, with_kwargs=True)
+    x = torch.ones(1)
+    result, mark = rekindle.script(module)(x=x)
+    torch.testing.assert_close(result, module(x)[0], rtol=0, atol=0)
+    assert mark == "noted"
+    assert seen[0] == ((), {"x": x})
+
+
+def test_a_hook_registered_later_runs_where_python_calls_the_part() -> None:
+    """torch.jit refuses to register it."""
+    compiled, x = rekindle.script(Whole(Part())), torch.ones(1)
+    compiled.part.register_forward_hook(lambda module, args, output: output * 100)
+    assert torch.equal(compiled(x), torch.full((1,), 5.0))
+    assert torch.equal(compiled.part(x, 3), torch.full((1,), 500.0))
+    theirs = script_with_torch(Whole(Part()))
+    with pytest.raises(RuntimeError, match="register_forward_hook is not supported on ScriptModules"):
+        theirs.part.register_forward_hook(lambda module, args, output: output * 100)
+
+
+def test_hooks_on_parts_of_different_types() -> None:
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = part(behind=(behind,))
+            self.b = part(before=(before,), behind=(behind,))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.a(x, 1) + self.b(x, 2)
+
+    module, x = Both(), torch.ones(2)
+    assert torch.equal(rekindle.script(module)(x), module(x))
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+def too_few(self: Any) -> None:
+    pass
+
+
+def too_many(self: Any, input: Tuple[Tensor, int], more: int) -> None:
+    pass
+
+
+def no_tuple(self: Any, input: Tensor) -> None:
+    pass
+
+
+def not_annotated(self, input):
+    return input
+
+
+def other_elements(self: Any, input: Tuple[Tensor, Tensor]) -> None:
+    pass
+
+
+def other_result(self: Any, input: Tuple[Tensor, int]) -> Tuple[int, int]:
+    return 1, 2
+
+
+def short_result(self: Any, input: Tuple[Tensor, int]) -> Tuple[Tensor]:
+    return (input[0],)
+
+
+def maybe_other(self: Any, input: Tuple[Tensor, int]) -> Optional[Tuple[Tensor]]:
+    return (input[0],)
+
+
+def behind_too_few(self: Any, input: Tuple[Tensor, int]) -> None:
+    pass
+
+
+def behind_other_output(self: Any, input: Tuple[Tensor, int], output: int) -> None:
+    pass
+
+
+def behind_maybe_int(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[int]:
+    return 3
+
+
+PLACE = '\n  File "FILE", line N\n        def forward(self, x: Tensor):\n            return self.part(x, 3)\n'
+CALL = PLACE + "                   ^^^^^^^^^\n"
+PRE_HINT = "Hint: declare it as def {}(self, input: Tuple[Tensor, int]), or remove it before compiling"
+HINT = "Hint: declare it as def {}(self, input: Tuple[Tensor, int], output: Tensor), or remove it before compiling"
+WRONG = {
+    too_few: (
+        "the pre-hook 'too_few' of the module 'Part' takes 0 arguments besides the module, but is called with 1 "
+        "argument" + CALL + PRE_HINT.format("too_few")
+    ),
+    too_many: (
+        "the pre-hook 'too_many' of the module 'Part' takes 2 arguments besides the module, but is called with 1 "
+        "argument" + CALL + PRE_HINT.format("too_many")
+    ),
+    no_tuple: (
+        "parameter 'input' of the pre-hook 'no_tuple' of the module 'Part' is Tensor, but gets the arguments of the "
+        "call, Tuple[Tensor, int]" + CALL + PRE_HINT.format("no_tuple")
+    ),
+    not_annotated: (
+        "parameter 'input' of the pre-hook 'not_annotated' of the module 'Part' is Tensor (it was taken for a Tensor "
+        "because it has no annotation), but gets the arguments of the call, Tuple[Tensor, int]"
+        + CALL
+        + PRE_HINT.format("not_annotated")
+    ),
+    other_elements: (
+        "parameter 'input' of the pre-hook 'other_elements' of the module 'Part' is Tuple[Tensor, Tensor], but gets "
+        "the arguments of the call, Tuple[Tensor, int]" + CALL + PRE_HINT.format("other_elements")
+    ),
+    maybe_other: (
+        "a hook of the module 'Part' returns Optional[Tuple[Tensor]]: where it is None, Tuple[Tensor, int] stays, and "
+        "a program needs one type for both" + CALL.rstrip("\n")
+    ),
+}
+WRONG_BEHIND = {
+    behind_too_few: (
+        "the hook 'behind_too_few' of the module 'Part' takes 1 argument besides the module, but is called with 2 "
+        "arguments" + CALL + HINT.format("behind_too_few")
+    ),
+    behind_other_output: (
+        "parameter 'output' of the hook 'behind_other_output' of the module 'Part' is int, but gets the result, Tensor"
+        + CALL
+        + HINT.format("behind_other_output")
+    ),
+    behind_maybe_int: (
+        "a hook of the module 'Part' returns Optional[int]: where it is None, Tensor stays, and a program needs "
+        "one type for both" + CALL.rstrip("\n")
+    ),
+}
+
+
+@pytest.mark.parametrize("hook", WRONG)
+def test_pre_hooks_that_do_not_fit(hook: Any) -> None:
+    assert message_of(TypeMismatchError, lambda: rekindle.script(Whole(part(before=(hook,))))) == WRONG[hook]
+
+
+@pytest.mark.parametrize("hook", WRONG_BEHIND)
+def test_hooks_that_do_not_fit(hook: Any) -> None:
+    assert message_of(TypeMismatchError, lambda: rekindle.script(Whole(part(behind=(hook,))))) == WRONG_BEHIND[hook]
+
+
+def test_what_a_pre_hook_returns_must_fit_forward() -> None:
+    with pytest.raises(SchemaError) as caught:
+        rekindle.script(Whole(part(before=(other_result,))))
+    first, second, *_ = caught.value.message.split("\n")
+    assert first == "what the pre-hook 'other_result' of the module 'Part' returns does not fit:"
+    assert second.endswith("argument 'x': expected Tensor, got int.")
+
+
+def test_a_hook_sees_what_the_pre_hook_before_it_returned() -> None:
+    """In Python it may have a wrong annotation and go well; a program is told."""
+    with pytest.raises(TypeMismatchError, match=r"gets the arguments of the call, Tuple\[Tensor\]"):
+        rekindle.script(Whole(part(before=(short_result,), behind=(behind,))))
+
+
+def with_keywords(self: Any, args: Tuple[Tensor], kwargs: Dict[str, int], output: Tensor) -> Tensor:
+    return output
+
+
+@pytest.mark.parametrize(
+    ("register", "message"),
+    [
+        (
+            lambda made: made.register_forward_hook(with_keywords, with_kwargs=True),
+            "a hook of the module 'Part' takes keyword arguments (with_kwargs=True) and cannot be compiled"
+            + CALL
+            + "Hint: register it without with_kwargs, or remove it before compiling",
+        ),
+        (
+            lambda made: made.register_forward_hook(functools.partial(behind)),
+            "a hook of the module 'Part' is not a function and cannot be compiled"
+            + CALL
+            + "Hint: register a function, or remove the hook before compiling",
+        ),
+    ],
+)
+def test_hooks_that_cannot_be_compiled(register: Any, message: str) -> None:
+    made = Part()
+    register(made)
+    assert message_of(NotScriptableError, lambda: rekindle.script(Whole(made))) == message
+
+
+def test_torch_jit_refuses_these_as_well() -> None:
+    for hook in (too_few, too_many, no_tuple, not_annotated, other_elements, other_result, short_result, maybe_other):
+        with pytest.raises(RuntimeError):
+            script_with_torch(Whole(part(before=(hook,))))
+    assert issubclass(CompileError, RuntimeError)
