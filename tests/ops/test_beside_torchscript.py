@@ -65,7 +65,7 @@ DIFFERENCES: dict[str, str] = {
 
 
 @cache
-def _comparable() -> dict[str, Any]:
+def comparable() -> dict[str, Any]:
     """What TorchScript runs, by the names of the operators whose parameters have samples."""
     dispatcher = set(torch._C._dispatch_get_all_op_names())
     found: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def _run(function: Any, arguments: list[Any]) -> tuple[Any, str | None]:
 
 
 def _differences(name: str) -> list[object]:
-    ours, theirs = REGISTRY.find(name), _comparable()[name]
+    ours, theirs = REGISTRY.find(name), comparable()[name]
     assert ours is not None
     assert ours.operation is not None
     types = [argument.spelling or str(argument.type) for argument in ours.schema.arguments]
@@ -129,7 +129,7 @@ def _differences(name: str) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(_comparable()))
+@pytest.mark.parametrize("name", sorted(comparable()))
 def test_as_torchscript(name: str) -> None:
     if name in DIFFERENCES:
         assert _differences(name) != []
@@ -138,5 +138,5 @@ def test_as_torchscript(name: str) -> None:
 
 
 def test_enough_is_compared() -> None:
-    assert len(_comparable()) > 380
-    assert set(DIFFERENCES) <= set(_comparable())
+    assert len(comparable()) > 380
+    assert set(DIFFERENCES) <= set(comparable())

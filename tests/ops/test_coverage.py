@@ -37,7 +37,7 @@ def _qualified(kind: str, overload: str) -> str:
 
 
 @cache
-def _ours_to_define() -> dict[str, str]:
+def ours_to_define() -> dict[str, str]:
     """Schema texts that the dispatcher does not have, by qualified name."""
     return {
         name: text
@@ -48,7 +48,7 @@ def _ours_to_define() -> dict[str, str]:
 
 
 @cache
-def _listed() -> dict[str, str]:
+def listed() -> dict[str, str]:
     """The operators that are listed as missing, with the reason."""
     found: dict[str, str] = {}
     reason = ""
@@ -62,30 +62,30 @@ def _listed() -> dict[str, str]:
 
 def test_how_many_there_are_to_define() -> None:
     namespaces: dict[str, int] = defaultdict(int)
-    for name in _ours_to_define():
+    for name in ours_to_define():
         namespaces[name.partition("::")[0]] += 1
     if torch.__version__.startswith("2.13."):
         assert namespaces == {"aten": 644, "prim": 128}
 
 
-def test_missing_operators_are_those_listed() -> None:
-    missing = {name for name in _ours_to_define() if REGISTRY.find(name) is None}
-    assert missing == set(_listed())
-    assert all(_listed().values())
+def test_missing_operators_are_thoselisted() -> None:
+    missing = {name for name in ours_to_define() if REGISTRY.find(name) is None}
+    assert missing == set(listed())
+    assert all(listed().values())
 
 
 def test_at_least_98_percent_of_those_that_programs_can_hold() -> None:
     """What only TorchScript's own passes insert, for runtimes of its own, no program holds."""
-    inserted = {name for name, reason in _listed().items() if reason.startswith("inserted")}
-    wanted = set(_ours_to_define()) - inserted
+    inserted = {name for name, reason in listed().items() if reason.startswith("inserted")}
+    wanted = set(ours_to_define()) - inserted
     found = [name for name in wanted if REGISTRY.find(name) is not None]
     assert len(found) >= 0.98 * len(wanted)
 
 
-@pytest.mark.parametrize("letter", sorted({name.partition("::")[2][0].lower() for name in _ours_to_define()}))
+@pytest.mark.parametrize("letter", sorted({name.partition("::")[2][0].lower() for name in ours_to_define()}))
 def test_schemas_are_torchscripts(letter: str) -> None:
     """The declared texts, parsed and printed, are TorchScript's to the letter."""
-    for name, text in _ours_to_define().items():
+    for name, text in ours_to_define().items():
         if name.partition("::")[2][0].lower() == letter and (found := REGISTRY.find(name)) is not None:
             assert str(found.schema) == text
 
@@ -95,8 +95,8 @@ def test_overloads_stand_in_torchscripts_order() -> None:
     for kind, overloads in _torchscript().items():
         ours = [operator.schema.overload for operator in REGISTRY.overloads(kind)]
         assert len(set(ours)) == len(ours), kind
-        listed = [overload for overload in overloads if _qualified(kind, overload) not in _listed()]
-        assert ours == listed, kind
+        there = [overload for overload in overloads if _qualified(kind, overload) not in listed()]
+        assert ours == there, kind
 
 
 def test_dispatcher_schemas_read_and_print_as_torch_prints_them() -> None:

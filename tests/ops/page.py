@@ -1,0 +1,84 @@
+"""``docs/operators.md``: TorchScript's operators outside of the dispatcher, and which test shows that ours answers
+as it should. ``python -m tests.ops.page`` writes it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import rekindle.ops  # noqa: F401  (registers the operators)
+from rekindle.ir.registry import REGISTRY
+from tests.ops import test_beside_torchscript, test_coverage, test_dicts
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+PAGE = ROOT / "docs" / "operators.md"
+
+HEAD = """\
+# Operators
+
+PyTorch's dispatcher knows most operators, and rekindle finds those by name. TorchScript has others, of numbers,
+strings, lists, dicts and its own primitives, that the dispatcher does not know: these are listed here, each with its
+state and the test that holds it against Python's answer or TorchScript's. `make pages` writes this page from the
+registry and the tests; a test fails where it is stale, and where an operator has no test.
+"""
+
+
+@cache
+def evidence() -> dict[str, str]:
+    """The file with the test of each operator, by qualified name."""
+    found: dict[str, str] = {}
+    for path in sorted(FOLDER.glob("test_*.py")):
+        if path.name == "test_coverage.py":
+            continue
+        for name in re.findall(r"\"((?:aten|prim)::[\w.]+)\"", path.read_text(encoding="utf-8")):
+            found.setdefault(name, path.name)
+    found.update(dict.fromkeys(test_beside_torchscript.comparable(), "test_beside_torchscript.py"))
+    found.update(dict.fromkeys(test_dicts.OPERATORS, "test_dicts.py"))
+    return found
+
+
+def without_test() -> list[str]:
+    """The operators that are there, and that no test runs."""
+    return [name for name in test_coverage.ours_to_define() if REGISTRY.find(name) and name not in evidence()]
+
+
+def _state(name: str) -> str:
+    if REGISTRY.find(name) is None:
+        return "excluded"
+    file = evidence().get(name)
+    return f"[{file}](../tests/ops/{file})" if file else "no test"
+
+
+def _escaped(schema: str) -> str:
+    return schema.replace("|", "\\|")
+
+
+def _figures(names: list[str]) -> str:
+    spaces: dict[str, int] = defaultdict(int)
+    for name in names:
+        spaces[name.partition("::")[0]] += 1
+    there = sum(REGISTRY.find(name) is not None for name in names)
+    return (
+        f"{len(names)} overloads ({spaces['aten']} in `aten`, {spaces['prim']} in `prim`): {there} work, "
+        f"{len(names) - there} are excluded."
+    )
+
+
+def render() -> str:
+    """The text of the page."""
+    schemas = test_coverage.ours_to_define()
+    reasons = test_coverage.listed()
+    lines = [HEAD, _figures(list(schemas)), "", "## Excluded", "", "| operator | why |", "| --- | --- |"]
+    lines += [f"| `{name}` | {reasons[name]} |" for name in sorted(reasons)]
+    for space in ("aten", "prim"):
+        lines += ["", f"## `{space}`", "", "| schema | test |", "| --- | --- |"]
+        there = sorted(name for name in schemas if name.startswith(f"{space}::") and name not in reasons)
+        lines += [f"| `{_escaped(schemas[name])}` | {_state(name)} |" for name in there]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

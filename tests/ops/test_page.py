@@ -1,0 +1,25 @@
+"""The page of operators is up to date, and every operator on it has a test."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from tests.ops.page import PAGE, evidence, render, without_test
+
+
+def test_every_operator_has_a_test() -> None:
+    assert without_test() == []
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page is that of PyTorch 2.13")
+def test_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(), "make pages"
+
+
+def test_evidence_is_in_tests() -> None:
+    for name, file in evidence().items():
+        text = (PAGE.parents[1] / "tests" / "ops" / file).read_text(encoding="utf-8")
+        assert re.search(r"^def test_", text, re.MULTILINE), (name, file)
