@@ -40,8 +40,9 @@ class ScriptClassValue(SugaredValue):
         return self.type
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        if name in self.type.methods:
-            return FunctionValue(self.type.methods[name])
+        record = self.type.methods.get(name) or self.type.static_methods.get(name)
+        if record is not None:
+            return FunctionValue(record)
         if name in self.type.constants:
             return SimpleValue(graph.insert_constant(self.type.constants[name], range=range))
         return super().attribute(range, graph, name)
@@ -110,7 +111,7 @@ class ObjectInMaking(SugaredValue):
         return self.value
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        if not self.simple.has_attribute(range, graph, name) and name not in self.type.static_methods:
+        if not self.simple.has_attribute(range, graph, name):
             raise UndefinedNameError(
                 f"attribute '{name}' of '{self.type.basename}' is used before __init__ has assigned it", range
             )

@@ -8,6 +8,7 @@ from rekindle.errors import Cause, SourceRange, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.special_forms import SpecialForm
+from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Value
@@ -231,8 +232,10 @@ class ConditionEmitter(ExpressionEmitter):
 
     def emit_isinstance(self, call: Apply) -> Condition:
         object, classes = call.inputs
-        asked = _members(self._class_info(classes))
         sugared = self.emit_sugared(object)
+        if sugared.class_of_module is not None:
+            return self._static(call.range, self._is_module_of(sugared, classes))
+        asked = _members(self._class_info(classes))
         if isinstance(sugared, FunctionValue):
             return self._static(call.range, False)
         value = sugared.as_value(object.range, self.graph)
@@ -250,6 +253,23 @@ class ConditionEmitter(ExpressionEmitter):
         positive, negative = union((*yes, *maybe)), union(no)
         refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
         return Condition(node.output, refinements)
+
+    def _is_module_of(self, module: SugaredValue, classes: Expr) -> bool:
+        """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
+        if classes.tree.kind == TupleLiteral.KIND:
+            return any(self._is_module_of(module, item) for item in TupleLiteral(classes.tree).items)
+        named = self.emit_sugared(classes)
+        cls = named.python_class(classes.range)
+        if cls is not None:
+            assert module.class_of_module is not None
+            return issubclass(module.class_of_module, cls)
+        parts = named.as_tuple(classes.range, self.graph) if named.as_type(classes.range) is None else []
+        if parts:
+            found = [part.python_class(classes.range) for part in parts]
+            assert module.class_of_module is not None
+            return issubclass(module.class_of_module, tuple(item for item in found if item is not None))
+        type = module.as_value(classes.range, self.graph).type
+        return any(type.is_subtype_of(item) for item in self._class_info(classes))
 
     def _class_info(self, expr: Expr) -> list[Type]:
         """The types that the second argument of isinstance names."""

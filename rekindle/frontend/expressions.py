@@ -22,6 +22,7 @@ from rekindle.ir.types import (
     NUMBER,
     STRING,
     TENSOR,
+    ClassType,
     DictType,
     ListType,
     StringType,
@@ -299,10 +300,12 @@ class ExpressionEmitter(Explaining):
         if expr.operator == "unary_minus" and expr.operand.tree.kind == Const.KIND:
             return self.graph.insert_constant(-Const(expr.operand.tree).value, range=expr.range)
         operand = self.emit_expression(expr.operand)
-        if expr.operator == "unary_plus" and not isinstance(operand.type, TensorType):
+        if expr.operator == "unary_plus" and not isinstance(operand.type, (TensorType, ClassType)):
             if operand.type not in (NUMBER, INT) and operand.type.kind not in ("FloatType", "ComplexType"):
                 raise TypeMismatchError(f"unary + cannot be applied to {operand.type.annotation}", expr.range)
             return operand
+        if expr.operator == "~" and operand.type == INT:
+            return self.insert("aten::__xor__", expr.range, operand, -1)  # there is no such operator of ints
         target = MagicMethod(method, BuiltinFunction(kind))
         result = target.call(expr.range, self.graph, [self.argument(operand, expr.operand.range)], [], 1)
         return result.as_value(expr.range, self.graph)

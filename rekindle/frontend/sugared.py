@@ -56,6 +56,15 @@ class SugaredValue:
         """The type that this names, where it names one."""
         return None
 
+    def python_class(self, range: SourceRange) -> type | None:
+        """The Python class that this names, where it names one."""
+        return None
+
+    @property
+    def class_of_module(self) -> type | None:
+        """The Python class of the module that this is, where it is one whose class is known while compiling."""
+        return None
+
     def call(
         self,
         range: SourceRange,

@@ -118,7 +118,8 @@ class SimpleValue(SugaredValue):
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
         if isinstance(type, ClassType):
-            return name in type.attributes or name in type.methods or name in type.constants or name in type.properties
+            tables = (type.attributes, type.methods, type.constants, type.properties, type.static_methods)
+            return any(name in table for table in tables) or _is_left_to_python(self.value, type, name)
         return isinstance(type, TupleType) and type.fields is not None and name in type.fields
 
     def _find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
@@ -352,6 +353,20 @@ def is_prim_method(type: Type, name: str) -> bool:
     return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
+def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
+    found = None
+    if python_method is not None and type.python_class is not None and not type.is_module:
+        found = python_method(value, type.python_class, name)
+    return found is not None
+
+
+PythonMethod = Callable[[Value, type, str], SugaredValue | None]
+
+python_method: PythonMethod | None = None
+"""A slot: a method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such
+method. :mod:`rekindle.scripting` fills it."""
+
+
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
     """Attribute ``name`` of an object of class ``type``: a slot, a constant, a method or a property."""
     if name in type.methods:
@@ -365,6 +380,8 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
         return SimpleValue(insert_get_attribute(range, graph, value, name, attribute.type))
     if name in type.constants:
         return SimpleValue(graph.insert_constant(type.constants[name], range=range))
+    if python_method is not None and type.python_class is not None and not type.is_module:
+        return python_method(value, type.python_class, name)
     return None
 
 

@@ -15,17 +15,17 @@ from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue
-from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import ClassType, InterfaceType, Type, keep_type
+from rekindle.ir.types import ClassType, InterfaceType, Property, Type, keep_type
 from rekindle.program.calling import call
 from rekindle.program.definition import define_function
 from rekindle.program.names import unique_name
 from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
-from rekindle.syntax.views import Assign, ClassDef, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
+from rekindle.syntax.views import Assign, ClassDef, Decorated, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
 
 DefinedType: TypeAlias = ClassType | InterfaceType
 """What a class of a program text is."""
@@ -99,8 +99,11 @@ def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> 
     for statement in definition.body:
         if statement.tree.kind == Def.KIND:
             _add_method(owner, Def(statement.tree), declared, resolver)
+        elif statement.tree.kind == Decorated.KIND:
+            _add_decorated(owner, Decorated(statement.tree), resolver)
     owner.python_class = _python_class(owner)
-    for method in sorted(owner.methods.values(), key=lambda record: record.basename != "__init__"):
+    methods = [*owner.methods.values(), *owner.static_methods.values()]
+    for method in sorted(methods, key=lambda record: record.basename != "__init__"):
         method.ensure_defined()
 
 
@@ -120,7 +123,7 @@ def _check_bases(definition: ClassDef) -> None:
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
     """``name: type`` declares an attribute, ``name = value`` is a constant."""
     kind = statement.tree.kind
-    if kind == Def.KIND or _is_empty(statement):
+    if kind in (Def.KIND, Decorated.KIND) or _is_empty(statement):
         return
     assign = Assign(statement.tree) if kind == Assign.KIND else None
     if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
@@ -157,8 +160,48 @@ def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], re
     owner.methods[name] = FunctionRecord(f"{owner.name}.{name}", definer=define)
 
 
+def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -> None:
+    """``@staticmethod``, ``@property`` and ``@name.setter``; ``@torch.jit.export`` says nothing new."""
+    definition, name = decorated.definition, decorated.definition.name.name
+    spelled = [dotted_name(item) or item.range.text for item in decorated.decorators]
+    (decorator,) = spelled if len(spelled) == 1 else [""]
+    if decorator == "staticmethod":
+
+        def define(record: FunctionRecord) -> None:
+            define_function(record, definition, resolver)
+
+        owner.static_methods[name] = FunctionRecord(f"{owner.name}.{name}", definer=define)
+    elif decorator == "property":
+        getter = _accessor(owner, definition, f"__{name}_getter", resolver)
+        owner.properties[name] = Property(name, getter)
+    elif decorator == f"{name}.setter" and name in owner.properties:
+        owner.properties[name].setter = _accessor(owner, definition, f"__{name}_setter", resolver)
+    elif decorator in ("torch.jit.export", "export"):
+        _add_method(owner, definition, {}, resolver)
+    else:
+        raise UnsupportedError(
+            f"the method '{name}' has a decorator that a program text cannot have: {', '.join(spelled)}",
+            decorated.decorators[0].range,
+            hint="methods may be decorated with @staticmethod, @property and @name.setter",
+            cause=Cause.INVALID_CLASS,
+        )
+
+
+def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> FunctionRecord:
+    """The getter or the setter of a property, a method under a name of its own."""
+    _add_method(owner, definition.with_name(name), {}, resolver)
+    return owner.methods[name]
+
+
+def _python_property(item: Property) -> property:
+    setter = None if item.setter is None else _python_method(item.setter)
+    return property(_python_method(item.getter), setter)
+
+
 def _python_class(owner: ClassType) -> type:
-    methods = {name: _python_method(record) for name, record in owner.methods.items()}
+    methods: dict[str, Any] = {name: _python_method(record) for name, record in owner.methods.items()}
+    methods |= {name: staticmethod(_python_method(record)) for name, record in owner.static_methods.items()}
+    methods |= {name: _python_property(item) for name, item in owner.properties.items()}
     if "__init__" in methods:
         methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
     made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})

@@ -20,11 +20,12 @@ import torch
 
 import rekindle.scripting.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
 from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, SimpleValue
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, Property, Type, keep_type, kept_type
@@ -43,6 +44,7 @@ from rekindle.scripting.dataclass_methods import check_dataclass, define_generat
 from rekindle.scripting.functions import record_of
 from rekindle.scripting.interfaces import check_implements, is_interface
 from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
 from rekindle.scripting.resolver import PythonResolver, closure_of
 
@@ -226,7 +228,9 @@ class _Filler:
                 raise UnsupportedError(
                     f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
                 )
-            compile_function(record, function, self_binding=binding or ObjectBinding(self.type), names=own)
+            binding_of_self = binding or ObjectBinding(self.type)
+            forms: dict[str, SugaredValue] = {"super": _SuperOfNothing()}
+            compile_function(record, function, self_binding=binding_of_self, forms=forms, names=own)
 
         return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
 
@@ -246,6 +250,32 @@ def _without_annotation(function: FunctionType) -> frozenset[str]:
 
 
 # --------------------------------------------------------------------------------------------------------------- values
+
+
+class _SuperOfNothing(SugaredValue):
+    """``super`` within a class that derives from nothing: ``super().__init__()`` does nothing."""
+
+    @property
+    def description(self) -> str:
+        return "super() of a class that inherits from nothing"
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        return self if name == "__init__" else super().attribute(range, graph, name)
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if args or kwargs:
+            raise TypeMismatchError(f"{self.description} takes no arguments", range)
+        return self
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(None, range=range)
 
 
 class PythonClassValue(ClassValue):
@@ -275,6 +305,18 @@ class PythonClassValue(ClassValue):
         targets: int,
     ) -> SugaredValue:
         return construct(script_class(self.cls, range), range, graph, args, kwargs)
+
+
+def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:
+    found = vars(cls).get(name)
+    function = found.__func__ if isinstance(found, staticmethod) else found
+    if not isinstance(function, FunctionType) or not is_left_to_python(function):
+        return None
+    itself = None if isinstance(found, staticmethod) else value
+    return PythonFunctionValue(function, PythonResolver.of_function(function, names={cls.__name__: cls}), itself)
+
+
+values.python_method = _python_method
 
 
 def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:

@@ -172,6 +172,10 @@ class ModuleValue(SugaredValue):
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
 
+    @property
+    def class_of_module(self) -> type | None:
+        return self.concrete.python_class
+
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:

@@ -213,6 +213,9 @@ class ClassValue(SugaredValue):
     def as_type(self, range: SourceRange) -> Type | None:
         return find_type(self.cls, range, self.resolver)
 
+    def python_class(self, range: SourceRange) -> type | None:
+        return self.cls
+
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         raise NotScriptableError(f"{self.description} cannot be used as a value", range)
 

@@ -22,6 +22,7 @@ from rekindle.syntax.views import (
     Break,
     ClassDef,
     Continue,
+    Decorated,
     Def,
     Delete,
     Expr,
@@ -375,11 +376,14 @@ class Parser(ExpressionParser):
 
     # ------------------------------------------------------------------------------------------------------ definitions
 
-    def _decorators(self) -> None:
-        """Decorators are Python's affair; what stands behind ``@`` leaves no trace in the tree."""
+    def _decorators(self) -> list[Expr]:
+        """What stands behind ``@``. It is left out of the tree, but in the body of a class: the decorators of a
+        function are Python's affair."""
+        found: list[Expr] = []
         while self.lexer.next_if("@"):
-            self.expression()
+            found.append(self.expression())
             self._end_of_statement()
+        return found
 
     def function(self) -> Def:
         """``'def' name '(' params ')' ['->' type] block``"""
@@ -467,9 +471,10 @@ class Parser(ExpressionParser):
             raise ParseError("Expected an indented block behind this colon.", colon.range)
         self.deeper(colon)
         while self.lexer.next_if(DEDENT) is None:
-            self._decorators()
+            decorators = self._decorators()
             if self.lexer.cur.kind == "def":
-                body.append(self.function())
+                method = self.function()
+                body.append(Decorated.create(decorators, method) if decorators else method)
             elif self.lexer.cur.kind == "class":
                 raise refuse("class_in_class", self.lexer.cur.range)
             else:

@@ -21,6 +21,7 @@ from rekindle.syntax.views import (
     Break,
     ClassDef,
     Continue,
+    Decorated,
     Def,
     Delete,
     Expr,
@@ -247,7 +248,9 @@ class StatementBuilder(ExpressionBuilder):
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 if statement.name not in skip:
-                    body.append(self.function(statement))
+                    method = self.function(statement)
+                    decorators = self.exprs(statement.decorator_list)
+                    body.append(Decorated.create(decorators, method) if decorators else method)
             elif isinstance(statement, ast.AsyncFunctionDef) and statement.name in skip:
                 continue
             elif isinstance(statement, ast.ClassDef):

@@ -19,6 +19,7 @@ from rekindle.syntax.views.base import (
 )
 from rekindle.syntax.views.definitions import (
     ClassDef as ClassDef,
+    Decorated as Decorated,
     Def as Def,
     Import as Import,
     Param as Param,

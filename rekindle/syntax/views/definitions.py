@@ -78,6 +78,26 @@ class Def(Stmt):
         return Def(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
 
 
+class Decorated(Stmt):
+    """A method behind decorators, in the body of a class, as ``(decorated (list decorator …) def)``."""
+
+    __slots__ = ()
+    KIND = "decorated"
+
+    @classmethod
+    def create(cls, decorators: Sequence[Expr], definition: Def) -> Decorated:
+        range = definition.range
+        return cls._build(range, list_tree(range, decorators), definition.tree)
+
+    @property
+    def decorators(self) -> list[Expr]:
+        return self._views(0, Expr)
+
+    @property
+    def definition(self) -> Def:
+        return Def(self.tree.subtree(1))
+
+
 class ClassDef(Stmt):
     """``class name(bases…): body`` as ``(class_def (ident name) (list base …) (list statement …))``"""
 
