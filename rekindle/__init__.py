@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         unused as unused,
     )
     from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
+    from rekindle.tracing.trace import trace as trace, trace_module as trace_module
 
 _HOMES: Final[dict[str, str]] = {
     "Attribute": "rekindle.scripting.markers",
@@ -73,6 +74,8 @@ _HOMES: Final[dict[str, str]] = {
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",
     "uninstall": "rekindle.api.install",
+    "trace": "rekindle.tracing.trace",
+    "trace_module": "rekindle.tracing.trace",
     "unused": "rekindle.scripting.markers",
     "wait": "rekindle.program.asynchrony",
 }

@@ -27,6 +27,7 @@ from rekindle.errors.exceptions import (
     ParseError as ParseError,
     RekindleError as RekindleError,
     SchemaError as SchemaError,
+    TracingError as TracingError,
     TypeMismatchError as TypeMismatchError,
     UndefinedNameError as UndefinedNameError,
     UnsupportedError as UnsupportedError,

@@ -109,6 +109,10 @@ class GivenUpError(CompileError):
     """Something that needs what could not be compiled. It is no problem of its own, and no user sees it."""
 
 
+class TracingError(CompileError):
+    """A run that cannot be recorded, or a recording that does not hold."""
+
+
 class GraphError(RekindleError):
     """A misuse of the graph API. The graph is left as it was."""
 

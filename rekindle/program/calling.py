@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rekindle.ir.graph import Graph
@@ -15,6 +15,12 @@ from rekindle.runtime.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute, start
 from rekindle.runtime.futures import Future
 
+Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
+
+interceptor: Callable[[], Interceptor | None] = lambda: None  # noqa: E731
+"""A slot: what this thread wants to do in place of calls from Python. :mod:`rekindle.tracing` fills it, to record
+them."""
+
 
 def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of ``record`` for these arguments.
@@ -22,6 +28,14 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     Raises:
         ArgumentError: they do not fit its schema.
     """
+    intercept = interceptor()
+    if intercept is not None:
+        return intercept(record, args, kwargs)
+    return run(record, args, kwargs)
+
+
+def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """As :func:`call`, whatever this thread is doing."""
     schema = record.schema
     return result_of(schema, execute(record, bind(schema, args, kwargs)))
 

@@ -146,6 +146,10 @@ def is_scripting() -> bool:
     return False
 
 
+trace_is_recorded: Callable[[], bool] = lambda: False  # noqa: E731
+"""A slot: whether this thread records a trace. :mod:`rekindle.tracing` fills it."""
+
+
 def is_tracing() -> bool:
     """Whether a trace is being recorded."""
-    return False
+    return trace_is_recorded()

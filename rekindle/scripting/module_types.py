@@ -149,18 +149,27 @@ def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
 # ------------------------------------------------------------------------------------------------------------ gathering
 
 
-def gather_facts(module: torch.nn.Module) -> ModuleFacts:
-    """What the compiler can depend on in ``module``.
+PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
+
+
+def gather_facts(
+    module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
+) -> ModuleFacts:
+    """What the compiler can depend on in ``module``. ``type_of_module`` gives the types of its parts; ``for_trace``
+    allows what only Python can do to its parameters.
 
     Raises:
         NotScriptableError: the module was not initialised.
     """
-    return _Gatherer(module).gather()
+    if not for_trace:
+        check_not_parametrized(module)
+    return _Gatherer(module, type_of_module).gather()
 
 
 class _Gatherer:
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module, type_of_module: PartType) -> None:
         self.module = module
+        self.type_of_module = type_of_module
         self.cls = type(module)
         self.facts = ModuleFacts(self.cls)
         self.annotations = class_annotations(self.cls)
@@ -169,7 +178,6 @@ class _Gatherer:
 
     def gather(self) -> ModuleFacts:
         check_initialised(self.module)
-        check_not_parametrized(self.module)
         facts, module = self.facts, self.module
         facts.container = next((kind for cls, kind in _CONTAINERS if isinstance(module, cls)), Container.NONE)
         for name, parameter in self._kept(module._parameters):
@@ -212,7 +220,7 @@ class _Gatherer:
         if isinstance(declared, InterfaceType):
             self.facts.submodules[name] = declared
         else:
-            self.facts.submodules[name] = type_of_part(part)
+            self.facts.submodules[name] = type_of_part(part, self.type_of_module)
 
     def _constants(self) -> None:
         names = dict.fromkeys(getattr(self.module, "__constants__", ()))
@@ -322,14 +330,14 @@ def forget_prepared() -> None:
     _prepared.clear()
 
 
-def type_of_part(part: torch.nn.Module) -> ConcreteModuleType:
+def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_of) -> ConcreteModuleType:
     """The type of a sub-module, which may be compiled already."""
     part = prepared(part)
     if isinstance(part, ScriptModule):
         binding: Any = part._rekindle_binding
         found = getattr(binding, "concrete", None)
         return found if isinstance(found, ConcreteModuleType) else foreign_type(part)
-    return module_type_of(part)
+    return type_of_module(part)
 
 
 def foreign_type(module: ScriptModule) -> ConcreteModuleType:

@@ -38,7 +38,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     try:
         module = prepared(module)
         concrete = module_type_of(module)
-        result = _instantiate(module, concrete, _Made())
+        result = instantiate(module, concrete)
         compile_entry_points(concrete)
     finally:
         forget_prepared()
@@ -47,6 +47,11 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
 
 
 # -------------------------------------------------------------------------------------------------------------- objects
+
+
+def instantiate(module: torch.nn.Module, concrete: ConcreteModuleType) -> ScriptModule:
+    """A compiled module of the type ``concrete`` with the parameters, attributes and parts of ``module``."""
+    return _instantiate(module, concrete, _Made())
 
 
 @dataclass(slots=True)

@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterator
 from tests.support.torchscript_names import KNOWN_BY_IDENTITY, is_forbidden
 
 
-def forbidden_references(source: str, *, may_replace: Collection[str] = ()) -> list[tuple[int, str]]:
+def forbidden_references(
+    source: str, *, may_replace: Collection[str] = (), may_wrap: Collection[str] = ()
+) -> list[tuple[int, str]]:
     """The forbidden names that ``source`` uses as code, each with its line. Strings and comments are not code.
 
     Follows imports and their aliases (``from torch import _C as c``), plain assignments of a dotted name to a name,
@@ -16,11 +18,11 @@ def forbidden_references(source: str, *, may_replace: Collection[str] = ()) -> l
     where it is bound twice, either meaning counts.
 
     ``may_replace`` are modules whose class the source may change: ``torch.jit.__class__ = X``, and nothing else of
-    them.
+    them. ``may_wrap`` are names that it may wrap for a while: ``self._wrap(torch.jit, "is_tracing", wrapper)``.
     """
     tree = ast.parse(source)
     meanings = _meanings(tree)
-    replaced = _replaced(tree, meanings, may_replace)
+    replaced = _replaced(tree, meanings, may_replace) | _wrapped(tree, meanings, may_wrap)
     code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
     compared = _compared(tree)
     # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
@@ -71,6 +73,21 @@ def _replaced(tree: ast.Module, meanings: dict[str, set[str]], modules: Collecti
             case ast.Assign(targets=[ast.Attribute(value=module, attr="__class__") as target]):
                 if _dotted(module, meanings) and _dotted(module, meanings) <= set(modules):
                     found.update(id(part) for part in ast.walk(target))
+    return found
+
+
+def _wrapped(tree: ast.Module, meanings: dict[str, set[str]], names: Collection[str]) -> set[int]:
+    """The ids of the expressions that are the module in ``self._wrap(torch.jit, "is_tracing", …)``, for these names."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="self"), attr="_wrap"),
+                args=[module, ast.Constant(value=str(name)), ast.Name()],
+            ):
+                wrapped = {f"{base}.{name}" for base in _dotted(module, meanings)}
+                if wrapped and wrapped <= set(names):
+                    found.update(id(part) for part in ast.walk(module))
     return found
 
 

@@ -1,0 +1,1 @@
+"""Recorded execution -> program: run Python code once, and keep what it did to tensors as a graph."""

@@ -1,0 +1,33 @@
+"""Which recording is under way on this thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rekindle.tracing.recorder import Recorder
+
+
+class _Active(threading.local):
+    recorder: Recorder | None = None
+
+
+_active = _Active()
+
+
+def active_recorder() -> Recorder | None:
+    """The recorder of this thread; None where nothing is traced."""
+    return _active.recorder
+
+
+@contextmanager
+def recording(recorder: Recorder | None) -> Iterator[None]:
+    """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
+    saved, _active.recorder = _active.recorder, recorder
+    try:
+        yield
+    finally:
+        _active.recorder = saved

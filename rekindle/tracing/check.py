@@ -1,0 +1,136 @@
+"""Does the trace do what the code does? Run both again, and record again, and tell the first difference."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import TracingError
+from rekindle.ir.graph import Graph
+from rekindle.tracing.recorder import TracerWarning
+
+Call = Callable[..., Any]
+
+_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
+"""What tells types of one name apart: each recording makes its own."""
+
+
+class TracingCheckError(TracingError):
+    """A second recording gave another program than the first."""
+
+
+def check_results(
+    original: Call, traced: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any], tolerance: float, what: str
+) -> None:
+    """Warn where the trace answers differently than the code for these arguments."""
+    expected = _outcome(original, args, kwargs)
+    actual = _outcome(traced, args, kwargs)
+    for path, wanted in _tensors(expected, "the result"):
+        found = dict(_tensors(actual, "the result")).get(path)
+        difference = _difference(found, wanted, tolerance)
+        if difference is not None:
+            warnings.warn(
+                f"the trace gives another answer than the code on {what}: {path} differs. {difference}\n"
+                "It holds what was so in the example only (see .report), depends on chance, or the code keeps state "
+                "that is no buffer.",
+                TracerWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    own, keywords = copy_of((args, dict(kwargs)))
+    return call(*own, **keywords)
+
+
+def copy_of(value: Any) -> Any:
+    """A copy of nested containers with copies of the tensors in them."""
+    if isinstance(value, torch.Tensor):
+        with torch.no_grad():
+            return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, tuple):
+        items = [copy_of(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [copy_of(item) for item in value]
+    if isinstance(value, dict):
+        return {key: copy_of(item) for key, item in value.items()}
+    return copy.copy(value)
+
+
+def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _tensors(item, f"{path}[{index}]")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _tensors(item, f"{path}[{key!r}]")
+    else:
+        yield path, value
+
+
+def _difference(actual: Any, expected: Any, tolerance: float) -> str | None:
+    if not isinstance(expected, torch.Tensor):
+        return None if actual == expected else f"It was {expected!r} and is {actual!r}."
+    if not isinstance(actual, torch.Tensor):
+        return f"It was a tensor and is {actual!r}."
+    try:
+        torch.testing.assert_close(
+            actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True, check_stride=False, check_layout=False
+        )
+    except (AssertionError, ValueError) as error:
+        return str(error).strip().splitlines()[0]
+    return None
+
+
+def check_graphs(first: Graph, second: Graph, name: str) -> None:
+    """Raise where a second recording differs from the first.
+
+    Raises:
+        TracingCheckError: with the first nodes that differ, and where they stand.
+    """
+    before, after = _lines(first), _lines(second)
+    if before == after:
+        return
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    _, i, i_end, j, j_end = next(op for op in matcher.get_opcodes() if op[0] != "equal")
+    shown = [f"- {line}" for line in _texts(first)[i : min(i_end, i + 5)]]
+    shown += [f"+ {line}" for line in _texts(second)[j : min(j_end, j + 5)]]
+    raise TracingCheckError(
+        f"recording '{name}' twice with the same arguments gave different programs. The first difference:\n"
+        + "\n".join(shown),
+        hint="the code takes another path each time: it depends on chance, on state that it changes, or on the order "
+        "of a set; compile it with script, or trace with check_trace=False if either program will do",
+    )
+
+
+def _lines(graph: Graph) -> list[str]:
+    """The nodes without their places, constants told by value."""
+    return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
+
+
+def _texts(graph: Graph) -> list[str]:
+    return [line.strip() for line in str(graph).splitlines()]
+
+
+@contextmanager
+def state_kept(module: torch.nn.Module | None) -> Iterator[None]:
+    """What the body does to random numbers and to the parameters and buffers of ``module`` is undone."""
+    held = [] if module is None else [*module.parameters(), *module.buffers()]
+    saved = [(tensor, tensor.detach().clone()) for tensor in held]
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            for tensor, value in saved:
+                if not torch.equal(tensor, value):
+                    with torch.no_grad():
+                        tensor.copy_(value)

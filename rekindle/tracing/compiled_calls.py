@@ -1,0 +1,83 @@
+"""Calls of compiled functions and modules while a trace is recorded: they stay calls, control flow and all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from rekindle.errors import TracingError
+from rekindle.ir.graph import Value
+from rekindle.ir.matching import CallArgument, match_schemas
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import FunctionType
+from rekindle.program import calling
+from rekindle.program.module import ScriptModule
+from rekindle.scripting import markers
+from rekindle.tracing.active import active_recorder, recording
+from rekindle.tracing.numbers import TracedFloat, TracedInt, plain
+from rekindle.tracing.places import current_place, users_place
+from rekindle.tracing.recorder import Recorder
+
+
+def _interceptor() -> calling.Interceptor | None:
+    return None if active_recorder() is None else _record
+
+
+def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    recorder = active_recorder()
+    assert recorder is not None
+    owner = args[0] if args and isinstance(args[0], ScriptModule) else None
+    place = current_place()
+    callee = _callee(recorder, record) if owner is None else _owner(recorder, owner)
+    given = [recorder.argument(item) for item in (args if owner is None else args[1:])]
+    if owner is not None:
+        given.insert(0, CallArgument(callee, range=place))
+    keywords = [recorder.argument(item, name) for name, item in kwargs.items()]
+    with recording(None):
+        result = calling.run(record, [_plain(item) for item in args], {k: _plain(v) for k, v in kwargs.items()})
+    _, plan = match_schemas(record.basename, [record.schema], place, given, keywords)
+    inputs = plan.inputs(recorder.graph, place)
+    graph = recorder.graph
+    if owner is None:
+        node = graph.create("prim::CallFunction", [callee, *inputs], types=plan.return_types, range=place)
+    else:
+        name = {"name": record.basename}
+        node = graph.create("prim::CallMethod", inputs, types=plan.return_types, attributes=name, range=place)
+    return recorder.bind_result(result, graph.insert_node(node).output)
+
+
+def _callee(recorder: Recorder, record: FunctionRecord) -> Value:
+    constant = recorder.graph.create(
+        "prim::Constant",
+        types=[FunctionType(record)],
+        attributes={"name": record.basename},
+        range=current_place(),
+    )
+    return recorder.graph.insert_node(constant).output
+
+
+def _owner(recorder: Recorder, module: ScriptModule) -> Value:
+    path = recorder.place_of_module(module)
+    if path is None:
+        raise TracingError(
+            f"the compiled module '{module.original_name}' is called and is no part of the module that is traced",
+            users_place(),
+            hint="make it a sub-module of what is traced",
+        )
+    return recorder.attribute(path, module.script_type)
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, (TracedInt, TracedFloat)):
+        return plain(item)
+    if isinstance(item, torch.Size):
+        return [_plain(part) for part in item]
+    if type(item) in (list, tuple):
+        return type(item)(_plain(part) for part in item)
+    return item
+
+
+calling.interceptor = _interceptor
+markers.trace_is_recorded = lambda: active_recorder() is not None

@@ -1,0 +1,69 @@
+"""The compiled module that a trace of a module becomes: the same parts and tensors, each part with a type of its
+own."""
+
+from __future__ import annotations
+
+import torch
+
+from rekindle.program.module import ScriptModule
+from rekindle.scripting.module_types import ConcreteModuleType, gather_facts
+from rekindle.scripting.modules import instantiate
+from rekindle.tracing.recorder import Path
+
+
+def module_for_trace(module: torch.nn.Module) -> ScriptModule:
+    """A compiled module without methods that shares its parameters, buffers and scripted parts with ``module``.
+
+    Raises:
+        NotScriptableError: the module was not initialised.
+    """
+    types: dict[int, ConcreteModuleType] = {}
+    result = instantiate(module, _own_type(module, types))
+    own = {id(found.type) for found in types.values()}
+    for part in result.modules():
+        # What the hooks did is recorded with the rest.
+        if isinstance(part, ScriptModule) and id(part.script_type) in own:
+            for name in _HOOKS:
+                vars(part)[name].clear()
+    return result
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs")
+
+
+def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> ConcreteModuleType:
+    """The type of ``module``, shared with no other: what its methods do is what this one did."""
+    found = made.get(id(module))
+    if found is None:
+        facts = gather_facts(module, lambda part: _own_type(part, made), for_trace=True)
+        found = made[id(module)] = ConcreteModuleType(facts)
+        found.is_compiled = True
+    return found
+
+
+def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
+    """The paths of all parts, by identity; a part may stand in several places."""
+    found: dict[int, list[Path]] = {}
+
+    def visit(part: torch.nn.Module, path: Path) -> None:
+        found.setdefault(id(part), []).append(path)
+        for name, child in part._modules.items():
+            if child is not None:
+                visit(child, (*path, name))
+
+    visit(module, ())
+    return found
+
+
+def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
+    """The path of every parameter and buffer, by identity: the first of those that it has."""
+    found: dict[int, Path] = {}
+    for prefix, part in module.named_modules():
+        path = tuple(prefix.split(".")) if prefix else ()
+        for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+            if tensor is not None:
+                found.setdefault(id(tensor), (*path, name))
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor):
+                found.setdefault(id(value), (*path, name))
+    return found

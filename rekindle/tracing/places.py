@@ -1,0 +1,63 @@
+"""Where in the user's source something happens while it runs."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from functools import lru_cache
+from types import FrameType
+from typing import Final
+
+import torch
+
+from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
+
+_OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_TORCH: Final = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+def current_place() -> SourceRange:
+    """The line that runs, in the innermost frame that is not ours."""
+    return _place(_innermost((_OWN,)))
+
+
+def users_place() -> SourceRange:
+    """The line that runs, in the innermost frame that belongs neither to us nor to PyTorch."""
+    return _place(_innermost((_OWN, _TORCH)))
+
+
+def module_in_torch() -> str | None:
+    """The name of the module of PyTorch whose code runs; None where the innermost frame that is not ours is not
+    PyTorch's."""
+    frame = _innermost((_OWN,))
+    if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
+        return None
+    return str(frame.f_globals.get("__name__", "torch"))
+
+
+def _innermost(excluded: tuple[str, ...]) -> FrameType | None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(excluded):
+        frame = frame.f_back
+    return frame
+
+
+def _place(frame: FrameType | None) -> SourceRange:
+    return UNKNOWN_RANGE if frame is None else _line(frame.f_code.co_filename, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def _line(filename: str, number: int) -> SourceRange:
+    """The text of a line without the space around it."""
+    source = _source(filename)
+    if not 1 <= number <= len(source.line_starts):
+        return UNKNOWN_RANGE
+    text = source.line(number - 1)
+    start = source.offset(number - 1, len(text) - len(text.lstrip()))
+    return source.range(start, start + len(text.strip()))
+
+
+@lru_cache(maxsize=256)
+def _source(filename: str) -> Source:
+    return Source("".join(linecache.getlines(filename)), filename)

@@ -1,0 +1,278 @@
+"""The recorder: which value of the graph stands for which object of the run, and the nodes of what is called."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import SourceRange, TracingError
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.matching import CallArgument, unpack_tuple
+from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, TupleType, Type
+from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
+from rekindle.tracing.places import current_place, module_in_torch, users_place
+from rekindle.tracing.report import Baked, TraceReport
+
+SCOPE: Final = "prim::TracedModuleForward"
+"""The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
+ATTRIBUTE: Final = "prim::TracedAttr"
+"""The kind of the nodes that stand for a parameter, a buffer or a sub-module, by its path from the root."""
+
+Path = tuple[str, ...]
+
+
+class TracerWarning(UserWarning):
+    """Something in the code that is traced makes the trace hold for the example only."""
+
+
+class Recorder:
+    """A recording under way.
+
+    ``modules`` and ``tensors`` say where the parts of the traced module stand, by identity: an object may have several
+    places.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[int, list[Path]],
+        tensors: Mapping[int, Path],
+        report: TraceReport | None = None,
+    ) -> None:
+        self.graph = Graph()
+        self.report = TraceReport() if report is None else report
+        self._modules = modules
+        self._tensors = tensors
+        self._values: dict[int, tuple[object, Value]] = {}
+        self._devices: dict[int, tuple[torch.device, torch.Tensor]] = {}
+        self._attributes: dict[Path, Value] = {}
+        self.path: Path = ()
+        """Where the module stands whose ``forward`` runs."""
+
+    # -------------------------------------------------------------------------------------------------- objects
+
+    def bind(self, thing: object, value: Value) -> None:
+        """From here on ``thing`` (a tensor) is ``value``."""
+        self._values[id(thing)] = (thing, value)
+
+    def known(self, thing: object) -> Value | None:
+        """The value that ``thing`` is, where it was computed in this recording."""
+        found = self._values.get(id(thing))
+        return None if found is None else found[1]
+
+    def value_of_tensor(self, tensor: torch.Tensor) -> Value:
+        """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
+        found = self._values.get(id(tensor))
+        if found is not None:
+            return found[1]
+        path = self._tensors.get(id(tensor))
+        value = self._captured(tensor) if path is None else self.attribute(path)
+        self.bind(tensor, value)
+        return value
+
+    def attribute(self, path: Path, type: Type = TENSOR) -> Value:
+        """The value of the attribute of the root module at ``path``."""
+        found = self._attributes.get(path)
+        if found is None:
+            node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
+            self.graph.block.prepend(node)
+            found = self._attributes[path] = node.output
+        return found
+
+    def _captured(self, tensor: torch.Tensor) -> Value:
+        place = users_place()
+        if tensor.requires_grad:
+            raise TracingError(
+                "a tensor that requires grad is used and is neither an input nor part of the traced module; "
+                "as a constant it would get no gradient",
+                place,
+                hint="pass it as an input, make it a parameter of the module, or detach() it",
+            )
+        shape = "x".join(map(str, tensor.shape)) or "a number"
+        self.report.add(Baked.CONSTANT, "a tensor from outside", f"{str(tensor.dtype)[6:]}[{shape}]", place)
+        return self.constant(tensor.detach())
+
+    def constant(self, value: object) -> Value:
+        """A constant of the graph, which stands before everything else."""
+        node = self.graph.create_constant(value, range=current_place())
+        self.graph.block.prepend(node)
+        return node.output
+
+    def is_traced_number(self, item: object) -> bool:
+        """Whether ``item`` is a number that this recording computes."""
+        return value_of_number(item, self) is not None
+
+    def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
+        """``device``, an object of its own, was asked of ``tensor``."""
+        self._devices[id(device)] = (device, tensor)
+
+    # ------------------------------------------------------------------------------------------------ arguments
+
+    def argument(self, item: object, name: str | None = None) -> CallArgument:
+        """An argument of a call as the graph takes it."""
+        place = current_place()
+        value = self._value(item, place)
+        if value is not None:
+            return CallArgument(value, range=place, name=name)
+        return CallArgument(constant=_as_constant(item), range=place, name=name)
+
+    def _value(self, item: object, place: SourceRange) -> Value | None:
+        """The value of ``item`` if it is no constant."""
+        if isinstance(item, torch.Tensor):
+            return self.value_of_tensor(item)
+        number = value_of_number(item, self)
+        if number is not None:
+            return number
+        if isinstance(item, torch.device) and id(item) in self._devices:
+            return self.insert("prim::device", [self._devices[id(item)][1]])
+        if isinstance(item, (list, tuple)) and item:
+            return self.sequence(item, place)
+        return None
+
+    def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
+        """A tuple of the items. Matching makes a list of it where an operator takes one."""
+        if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
+            items = [float(item) if type(item) is int else item for item in items]
+        values = [self.argument(item).materialise(self.graph) for item in items]
+        tuple_type = TupleType(tuple(value.type for value in values))
+        node = self.graph.create("prim::TupleConstruct", values, types=[tuple_type], range=place)
+        return self.graph.insert_node(node).output
+
+    # ---------------------------------------------------------------------------------------------------- nodes
+
+    def insert(
+        self,
+        kind: str,
+        arguments: Sequence[object],
+        keywords: Mapping[str, object] | None = None,
+        *,
+        is_method: bool = False,
+    ) -> Value:
+        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one
+        that is called self, wherever it stands.
+
+        Raises:
+            SchemaError: the arguments fit no overload.
+        """
+        args = [self._as_argument(item) for item in arguments]
+        kwargs = [self._as_argument(item, name) for name, item in (keywords or {}).items()]
+        self_value = args.pop(0) if is_method else None
+        return insert_builtin_call(current_place(), self.graph, kind, args, kwargs, self_value)
+
+    def _as_argument(self, item: object, name: str | None = None) -> CallArgument:
+        return item if isinstance(item, CallArgument) else self.argument(item, name)
+
+    def node(self, kind: str, inputs: Sequence[Value], types: Sequence[Type]) -> Node:
+        """Insert a node whose types are known."""
+        return self.graph.insert_node(self.graph.create(kind, inputs, types=types, range=current_place()))
+
+    def bind_result(self, result: object, value: Value) -> Any:
+        """Tie what a call gave to its value in the graph: tensors, also within lists and tuples, and numbers.
+
+        Returns the result, in which numbers remember their values.
+        """
+        if isinstance(result, torch.Tensor):
+            self.bind(result, value)
+            return result
+        if isinstance(result, (list, tuple)):
+            if isinstance(value.type, TupleType):
+                parts = unpack_tuple(self.graph, value, value.node.range)
+            elif isinstance(value.type, ListType):
+                types = [value.type.element] * len(result)
+                parts = list(self.node("prim::ListUnpack", [value], types).outputs)
+            else:
+                return result
+            items = [self.bind_result(item, part) for item, part in zip(result, parts, strict=True)]
+            return items if isinstance(result, list) else result
+        if isinstance(result, (int, float)) and not isinstance(result, bool) and value.type in (INT, FLOAT):
+            return traced_number(self, result, value)
+        return result
+
+    # -------------------------------------------------------------------------------------------------- numbers
+
+    def size(self, tensor: torch.Tensor, dim: int) -> int:
+        """The size of a dimension, which remembers that it is one."""
+        value = self.insert("aten::size", [tensor, dim])
+        return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
+
+    def shape(self, tensor: torch.Tensor) -> torch.Size:
+        """All sizes, each of which remembers that it is one."""
+        return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
+
+    def arithmetic(self, kind: str, operands: Sequence[object], result: Any) -> Any:
+        """Record arithmetic on numbers."""
+        value = self.insert(kind, operands)
+        if isinstance(result, int) and value.type == FLOAT:
+            value = self.insert("aten::Int", [CallArgument(value)])
+        return traced_number(self, result, value)
+
+    # --------------------------------------------------------------------------------------------------- baking
+
+    def bake_number(self, what: str, result: object) -> None:
+        """A number that was traced has become one that is not."""
+        kind = Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER
+        place = users_place()
+        within = module_in_torch()
+        if within is not None:
+            self.report.add(kind, f"{what}, in {within},", result, place)
+        elif self.report.add(kind, what, result, place):
+            self.warn(what, result, place)
+
+    def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
+        """Something in a tensor that was computed has become a Python value."""
+        place = users_place()
+        if self.report.add(kind, what, _short(result), place):
+            self.warn(what, result, place)
+
+    def warn(self, what: str, result: object, place: SourceRange) -> None:
+        line = place.text if place.is_known else ""
+        where = f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
+        warnings.warn(
+            f"{where}{what} was {_short(result)} in the example, and the trace takes it to be so always: {line}",
+            TracerWarning,
+            stacklevel=2,
+        )
+
+    # --------------------------------------------------------------------------------------------------- scopes
+
+    def place_of_module(self, module: torch.nn.Module) -> Path | None:
+        """Where ``module`` stands below the module that is running; None where it does not."""
+        depth = len(self.path)
+        for path in self._modules.get(id(module), ()):
+            if len(path) > depth and path[:depth] == self.path:
+                return path
+        return None
+
+    @contextmanager
+    def scope(self, path: Path, place: SourceRange) -> Iterator[None]:
+        """While the body runs, what is recorded belongs to a call of the module at ``path``."""
+        node = self.graph.create(SCOPE, outputs=0, attributes={"path": list(path)}, range=place)
+        block = self.graph.insert_node(node).add_block()
+        saved, self.path = self.path, path
+        try:
+            with self.graph.inserting_at_end(block):
+                yield
+        finally:
+            self.path = saved
+
+
+def _as_constant(item: object) -> object:
+    """A Python value as a constant of the graph."""
+    if isinstance(item, (TracedInt, TracedFloat)):
+        return plain(item)
+    if item is float or item is int or item is bool or item is complex:
+        return {float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128}[item]
+    if isinstance(item, tuple):
+        return list(item)
+    if type(item).__module__ == "numpy" and hasattr(item, "item"):
+        return item.item()
+    return item
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

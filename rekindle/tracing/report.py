@@ -1,0 +1,68 @@
+"""What a trace took from its example and keeps for good, as a list that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rekindle.errors import SourceRange
+
+
+class Baked(Enum):
+    """What kind of thing was fixed when the trace was recorded."""
+
+    NUMBER = "number"
+    """A number out of a tensor: ``x.item()``, ``int(x)``, ``x.tolist()``."""
+    BRANCH = "branch"
+    """A truth value that the code may have branched on: ``if x.sum() > 0``, ``if x.size(0) > 3``."""
+    LOOP = "loop"
+    """The number of turns of a loop over a tensor."""
+    CONSTANT = "constant"
+    """A tensor that is neither an input nor computed from one, nor part of the module."""
+    DEVICE = "device"
+    """A device that the program names."""
+    STATE = "state"
+    """A setting of PyTorch that was in force, such as autocast."""
+
+
+@dataclass(slots=True, frozen=True)
+class BakedFact:
+    """One thing that the trace holds fast: what it is, its value in the example, and the user's line."""
+
+    kind: Baked
+    what: str
+    value: str
+    place: SourceRange
+
+    def __str__(self) -> str:
+        where = f" ({self.place.place.rpartition(':')[0]})" if self.place.is_known else ""
+        return f"{self.kind.value}: {self.what} was {self.value}{where}"
+
+
+@dataclass(slots=True)
+class TraceReport:
+    """All that a trace assumes of every later call. Empty where it assumes nothing."""
+
+    facts: list[BakedFact] = field(default_factory=list)
+    _seen: set[object] = field(default_factory=set, repr=False)
+
+    def add(self, kind: Baked, what: str, value: object, place: SourceRange) -> bool:
+        """Note a fact; returns False where the same place has told the same before."""
+        key = (kind, what, place.place, str(value))
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.facts.append(BakedFact(kind, what, str(value), place))
+        return True
+
+    def __iter__(self) -> Iterator[BakedFact]:
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def __str__(self) -> str:
+        if not self.facts:
+            return "the trace assumes nothing but what its operators do"
+        return "the trace assumes that\n" + "\n".join(f"  {fact}" for fact in self.facts)

@@ -1,0 +1,281 @@
+"""``trace`` and ``trace_module``: run a program once, and keep what it did to tensors as a program."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+import rekindle.tracing.compiled_calls  # noqa: F401  (fills the slots of the floors below)
+from rekindle.errors import UNKNOWN_RANGE, TracingError
+from rekindle.ir.graph import Value
+from rekindle.ir.records import FunctionRecord
+from rekindle.program.function import Function, Method, Overloaded
+from rekindle.program.module import ScriptModule
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.tracing.active import active_recorder
+from rekindle.tracing.check import check_graphs, check_results, copy_of, state_kept
+from rekindle.tracing.interception import watching
+from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
+from rekindle.tracing.recorder import Recorder, TracerWarning
+from rekindle.tracing.report import Baked, TraceReport
+from rekindle.tracing.scopes import lower_to_function, lower_to_methods
+from rekindle.tracing.structure import enter, leave, type_of_example
+
+_T = TypeVar("_T")
+
+
+class TracedFunction(Function):
+    """A compiled function that was traced. ``report`` tells what it assumes."""
+
+    def __init__(self, record: FunctionRecord, python: Any, report: TraceReport) -> None:
+        super().__init__(record, python)
+        self.report = report
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: object = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Any] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    *,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Run ``func`` on examples and return a compiled function, or a compiled module, that does the same to tensors.
+
+    ``example_inputs`` is a tuple of arguments (one tensor stands for itself), ``example_kwarg_inputs`` holds arguments
+    by name. Sizes of tensors, and what is computed from them, stay computations. What else Python code takes from
+    tensors is fixed as it was in the example; ``report`` of the result lists it, and a :class:`TracerWarning` tells
+    most of it.
+
+    With ``check_trace`` the code is recorded a second time, and both are run on the examples, or on each of
+    ``check_inputs``; answers may differ by ``check_tolerance``, relative and absolute. With ``strict`` off, what is
+    traced may return lists and dicts, whose length and keys are fixed. ``optimize`` has no effect.
+
+    Raises:
+        TracingError: the run cannot be recorded.
+        TracingCheckError: the second recording differs.
+        Whatever the code raises.
+    """
+    if isinstance(func, (Function, Overloaded, ScriptModule, Method)):
+        warnings.warn("what is compiled already is not traced but returned as it is", TracerWarning, stacklevel=2)
+        return func
+    _check_not_nested()
+    options = _Options(strict, check_trace, check_tolerance)
+    examples = _examples(example_inputs, example_kwarg_inputs)
+    checked = [_examples(inputs, None) for inputs in check_inputs or ()]
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward":
+        func = owner
+    if isinstance(func, torch.nn.Module):
+        return _trace_methods(func, {"forward": examples}, [{"forward": inputs} for inputs in checked], options)
+    if not callable(func):
+        raise TracingError(f"a value of class '{type(func).__name__}' cannot be traced", hint="trace a function")
+    return _trace_function(func, examples, checked, options)
+
+
+def trace_module(
+    mod: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    optimize: object = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Mapping[str, Any]] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    *,
+    example_inputs_is_kwarg: bool = False,
+) -> ScriptModule:
+    """Trace several methods of a module: ``inputs`` gives the arguments for each by its name. See :func:`trace`.
+
+    Raises:
+        TracingError: a run cannot be recorded.
+        TracingCheckError: a second recording differs.
+    """
+    if not isinstance(mod, torch.nn.Module):
+        raise TracingError(f"trace_module takes a module, got a value of class '{type(mod).__name__}'")
+    if not isinstance(inputs, Mapping):
+        raise TracingError("trace_module takes a dict: for each method by its name, its arguments")
+    _check_not_nested()
+
+    def by_name(given: Mapping[str, Any]) -> dict[str, _Examples]:
+        return {
+            name: _examples(None, value) if example_inputs_is_kwarg else _examples(value, None)
+            for name, value in given.items()
+        }
+
+    options = _Options(strict, check_trace, check_tolerance)
+    return _trace_methods(mod, by_name(inputs), [by_name(given) for given in check_inputs or ()], options)
+
+
+@dataclass(slots=True, frozen=True)
+class _Options:
+    strict: bool
+    check: bool
+    tolerance: float
+
+
+_Examples = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _check_not_nested() -> None:
+    if active_recorder() is not None:
+        raise TracingError(
+            "a trace cannot be made while another is recorded",
+            hint="trace the inner function first, and call what that gave",
+        )
+
+
+def _examples(inputs: Any, kwargs: Mapping[str, Any] | None) -> _Examples:
+    if inputs is None and kwargs is None:
+        raise TracingError("a trace needs examples of the arguments", hint="trace(f, (x, y))")
+    if inputs is None:
+        args: tuple[Any, ...] = ()
+    elif isinstance(inputs, (torch.Tensor, dict)):
+        args = (inputs,)
+    else:
+        args = tuple(inputs)
+    return args, dict(kwargs or {})
+
+
+# -------------------------------------------------------------------------------------------------------------- running
+
+
+def _trace_function(
+    func: Callable[..., Any], examples: _Examples, checked: Sequence[_Examples], options: _Options
+) -> TracedFunction:
+    is_function = inspect.isfunction(func)
+    name = unique_name(qualified_name(func) if is_function else "__torch__.traced")
+
+    def recorded() -> tuple[FunctionRecord, TraceReport]:
+        recorder = Recorder({}, {})
+        names, outputs = _record(recorder, func, func, examples, options.strict)
+        return lower_to_function(recorder, outputs, name, names), recorder.report
+
+    record, report = recorded()
+    traced = TracedFunction(record, func if is_function else None, report)
+    if options.check:
+        with state_kept(None):
+            check_graphs(record.graph, _quietly(recorded)[0].graph, record.basename)
+        for inputs in checked or [examples]:
+            _check(func, traced, inputs, options.tolerance, None, "the example" if not checked else "a check input")
+    return traced
+
+
+def _trace_methods(
+    module: torch.nn.Module,
+    examples: Mapping[str, _Examples],
+    checked: Sequence[Mapping[str, _Examples]],
+    options: _Options,
+) -> ScriptModule:
+    result, report = _record_methods(module, examples, options)
+    result.__dict__["report"] = report
+    if options.check:
+        with state_kept(module):
+            second, _ = _quietly(lambda: _record_methods(module, examples, options))
+        for name in examples:
+            check_graphs(getattr(result, name).inlined_graph, getattr(second, name).inlined_graph, name)
+        for given in checked or [examples]:
+            for name, inputs in given.items():
+                what = f"the example of '{name}'" if not checked else f"a check input of '{name}'"
+                _check(_callee(module, name), getattr(result, name), inputs, options.tolerance, module, what)
+    return result
+
+
+def _record_methods(
+    module: torch.nn.Module, examples: Mapping[str, _Examples], options: _Options
+) -> tuple[ScriptModule, TraceReport]:
+    modules, tensors = places_of_modules(module), places_of_tensors(module)
+    result = module_for_trace(module)
+    report = TraceReport()
+    for name, inputs in examples.items():
+        recorder = Recorder(modules, tensors, report)
+        names, outputs = _record(recorder, _callee(module, name), getattr(module, name), inputs, options.strict)
+        lower_to_methods(recorder, outputs, result, name, names)
+    return result, report
+
+
+def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
+    """What Python runs for the method: for ``forward``, the hooks too."""
+    found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
+    return found
+
+
+def _quietly(record: Callable[[], _T]) -> _T:
+    """What ``record`` gives; what it warns of has been said."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TracerWarning)
+        return record()
+
+
+def _check(
+    original: Callable[..., Any],
+    traced: Callable[..., Any],
+    inputs: _Examples,
+    tolerance: float,
+    module: torch.nn.Module | None,
+    what: str,
+) -> None:
+    args, kwargs = inputs
+
+    def from_here(call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*own: Any, **keywords: Any) -> Any:
+            with state_kept(module):
+                return copy_of(call(*own, **keywords))
+
+        return run
+
+    check_results(from_here(original), from_here(traced), args, kwargs, tolerance, what)
+
+
+def _record(
+    recorder: Recorder,
+    run: Callable[..., Any],
+    function: Callable[..., Any],
+    examples: _Examples,
+    strict: bool,
+) -> tuple[list[str], list[Value]]:
+    """Run, and return the names of the parameters and the values of the graph that are the result."""
+    args, kwargs = examples
+    names = _parameter_names(function, len(args)) + list(kwargs)
+    copies: dict[int, torch.Tensor] = {}
+    values = [
+        recorder.graph.add_input(name, type_of_example(example, f"the argument '{name}'"))
+        for name, example in zip(names, (*args, *kwargs.values()), strict=True)
+    ]
+    given = [
+        enter(recorder, value, example, copies)
+        for value, example in zip(values, (*args, *kwargs.values()), strict=True)
+    ]
+    _note_state(recorder)
+    with watching(recorder):
+        result = run(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+        outputs = [leave(recorder, result, strict)]
+    return names, outputs
+
+
+def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}_{i}" for i in range(count - len(names))]
+    names += [f"argument_{i}" for i in range(len(names), count)]
+    return names[:count]
+
+
+def _note_state(recorder: Recorder) -> None:
+    """What PyTorch is set to, and the operators of the trace do not know."""
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        recorder.report.add(Baked.STATE, "autocast", "on, and is not part of the trace", UNKNOWN_RANGE)
