@@ -25,6 +25,10 @@ from rekindle.runtime.segments import Registers, Segment, Step
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
 
+# Members of an enum cost ten times what names of the module do, and calls ask for them all the time.
+_STORE, _CALL, _CALL_METHOD = Opcode.STORE, Opcode.CALL, Opcode.CALL_METHOD
+_FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT
+
 
 def code_of(record: FunctionRecord) -> Code:
     """The code of a function, made when it is first asked for."""
@@ -192,19 +196,19 @@ class InterpreterState:
         """Run the call, the return or what has to do with tasks at the end of ``segment``."""
         boundary = segment.boundary
         assert boundary is not None
-        match boundary.opcode:
-            case Opcode.STORE:
-                self._leave(boundary)
-            case Opcode.FORK:
-                self._fork(boundary, segment)
-            case Opcode.WAIT:
-                self._wait(boundary, segment)
-            case Opcode.DEFER:
-                self._defer(boundary, segment)
-            case Opcode.AWAIT:
-                self._await(boundary, segment)
-            case _:
-                self._enter(boundary, segment)
+        opcode = boundary.opcode
+        if opcode is _STORE:
+            self._leave(boundary)
+        elif opcode is _CALL or opcode is _CALL_METHOD:
+            self._enter(boundary, segment)
+        elif opcode is _WAIT:
+            self._wait(boundary, segment)
+        elif opcode is _FORK:
+            self._fork(boundary, segment)
+        elif opcode is _DEFER:
+            self._defer(boundary, segment)
+        else:
+            self._await(boundary, segment)
 
     def _enter(self, call: Instruction, segment: Segment) -> None:
         caller = self.registers
@@ -230,7 +234,7 @@ class InterpreterState:
         self.code, self.registers, segment = self._stack.pop()
         boundary = segment.boundary
         assert boundary is not None
-        if boundary.opcode is Opcode.AWAIT:
+        if boundary.opcode is _AWAIT:
             self.registers[boundary.inputs[0]].finish(result)
             self._go_on(boundary, segment, result)
             return
@@ -285,7 +289,7 @@ class InterpreterState:
         return [
             registers[segment.boundary.inputs[0]]
             for _, registers, segment in self._stack
-            if segment.boundary is not None and segment.boundary.opcode is Opcode.AWAIT
+            if segment.boundary is not None and segment.boundary.opcode is _AWAIT
         ]
 
     def _go_on(self, instruction: Instruction, segment: Segment, result: object) -> None:

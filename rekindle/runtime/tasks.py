@@ -40,10 +40,11 @@ class ThreadMode(NamedTuple):
 
     @classmethod
     def current(cls) -> ThreadMode:
-        autocast = None
-        if torch._C._is_any_autocast_enabled():
-            autocast = tuple((torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _AUTOCAST)
-        return cls(torch.is_inference_mode_enabled(), torch.is_grad_enabled(), autocast)
+        inference, grad = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+        if not torch._C._is_any_autocast_enabled():
+            return _WITHOUT_AUTOCAST[inference][grad]
+        autocast = tuple((torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _AUTOCAST)
+        return cls(inference, grad, autocast)
 
     def apply(self) -> None:
         """Set all but inference mode, which only a context can set."""
@@ -55,6 +56,12 @@ class ThreadMode(NamedTuple):
         for device, (enabled, dtype) in zip(_AUTOCAST, self.autocast, strict=True):
             torch.set_autocast_enabled(device, enabled)
             torch.set_autocast_dtype(device, dtype)
+
+
+_WITHOUT_AUTOCAST: Final = tuple(
+    tuple(ThreadMode(inference, grad, None) for grad in (False, True)) for inference in (False, True)
+)
+"""The modes of nearly every thread, made once: every task asks for its own three times."""
 
 
 class _Task:

@@ -521,3 +521,35 @@ def test_python_within_a_task_may_wait(pool: TaskPool) -> None:
         return total
 
     assert rekindle.script(program)(1) == sum(range(1, 7))
+
+
+def within_inference_mode(x: Tensor, gate: rekindle.Future[int]) -> List[bool]:
+    with torch.inference_mode():
+        before = (x * 2).is_inference()
+        rekindle.wait(gate)
+        within = (x * 2).is_inference()
+        forked = rekindle.wait(rekindle.fork(is_of_inference, x))
+    return [before, within, forked, (x * 2).is_inference(), (x * 2).requires_grad]
+
+
+def is_of_inference(x: Tensor) -> bool:
+    return (x * 2).is_inference()
+
+
+def test_a_task_stops_within_inference_mode(pool: TaskPool) -> None:
+    """Its guard belongs to the thread that it was entered on. Where the task goes on, inference mode is on until it is
+    left; what else runs on either thread is not touched by it."""
+    compiled = rekindle.script(within_inference_mode)
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(5):
+        gates = [Future[int]() for _ in range(6)]
+        done = [rekindle.fork(compiled, x, gate) for gate in gates]
+        others = [rekindle.fork(rekindle.script(is_of_inference), x) for _ in range(6)]
+        assert [other.wait() for other in others] == [False] * 6
+        for gate in reversed(gates):
+            gate.set_result(1)
+        assert [future.wait() for future in done] == [[True, True, True, False, True]] * 6
+        assert [rekindle.fork(torch.is_inference_mode_enabled).wait() for _ in range(6)] == [False] * 6
+        with torch.inference_mode():
+            assert rekindle.fork(rekindle.script(is_of_inference), x).wait()
+    assert not torch.is_inference_mode_enabled()
