@@ -68,7 +68,7 @@ def test_how_many_there_are_to_define() -> None:
         assert namespaces == {"aten": 644, "prim": 128}
 
 
-def test_missing_operators_are_thoselisted() -> None:
+def test_missing_operators_are_those_listed() -> None:
     missing = {name for name in ours_to_define() if REGISTRY.find(name) is None}
     assert missing == set(listed())
     assert all(listed().values())
