@@ -268,7 +268,6 @@ _BUILDERS: Final[dict[tuple[str, str], Callable[..., object]]] = {
     ("torch.jit._pickle", "build_doublelist"): _list_of("List[float]"),
     ("torch.jit._pickle", "build_boollist"): _list_of("List[bool]"),
     ("torch.jit._pickle", "build_tensorlist"): _list_of("List[Tensor]"),
-    ("torch.jit._pickle", "build_complexdoublelist"): _list_of("List[complex]"),
     ("torch.jit._pickle", "restore_type_tag"): _typed,
     ("collections", "OrderedDict"): _ordered_dict,
     ("builtins", "complex"): _complex,

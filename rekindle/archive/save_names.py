@@ -1,0 +1,49 @@
+"""The names that classes and functions have in an archive: their own, told apart within the archive alone.
+
+A program's own names depend on what the process compiled before (``___torch_mangle_7``); those of an archive must not,
+for the same program to give the same file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rekindle.frontend.python_printer import NamedType
+from rekindle.frontend.python_printer.names import as_identifier, qualified_name
+
+ROOT: Final = "__torch__"
+FOREIGN: Final = "__torch__.torch.classes."
+"""What the names of classes that are written in C++ begin with. They are not the archive's to choose."""
+
+_MANGLED = re.compile(r"___torch_mangle_\d+\.")
+
+
+class SaveNames:
+    """Gives every named type a name of its own, in the order in which they are asked for."""
+
+    def __init__(self) -> None:
+        self._names: dict[NamedType, str] = {}
+        self._taken: set[str] = set()
+        self._next = 0
+
+    def name_of(self, type: NamedType) -> str:
+        """The name of ``type`` in the archive."""
+        known = self._names.get(type)
+        if known is None:
+            known = self._names[type] = self._new_name(qualified_name(type))
+            self._taken.add(known)
+        return known
+
+    def _new_name(self, name: str) -> str:
+        if name.startswith(FOREIGN):
+            return name
+        parts = [as_identifier(part) for part in _MANGLED.sub("", name).split(".")]
+        if parts[0] != ROOT:
+            parts.insert(0, ROOT)
+        plain = ".".join(parts)
+        candidate = plain
+        while candidate in self._taken:
+            candidate = ".".join([*parts[:-1], f"___torch_mangle_{self._next}", parts[-1]])
+            self._next += 1
+        return candidate
