@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
+    from rekindle.archive.save import save as save
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.asynchrony import Await as Await
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
 
 _HOMES: Final[dict[str, str]] = {
+    "ArchiveLimits": "rekindle.archive.limits",
     "Attribute": "rekindle.scripting.markers",
     "Await": "rekindle.ops.asynchrony",
     "CompilationUnit": "rekindle.program.compilation_unit",
@@ -71,6 +74,7 @@ _HOMES: Final[dict[str, str]] = {
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
+    "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",
     "uninstall": "rekindle.api.install",
@@ -92,6 +96,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
     # Scripting fills slots of the floors below it: source text, for example, sees the names of the Python around it.
     importlib.import_module("rekindle.scripting")
+    importlib.import_module("rekindle.archive")
     found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

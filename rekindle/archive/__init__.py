@@ -1,2 +1,4 @@
 """``.pt`` in and out: the container, the pickles, the tensors, and what programs make of them. Nothing in an archive is
 executed to load it."""
+
+from rekindle.archive.save import save as save

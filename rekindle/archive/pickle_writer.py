@@ -238,7 +238,7 @@ class ValuePickler:
         out.name("torch._utils", "_rebuild_qtensor" if value.is_quantized else "_rebuild_tensor_v2")
         out.mark()
         self._storage(storage, value.dtype)
-        out.integer(value.storage_offset())
+        out.integer(int(value.storage_offset()))
         out.integers(tuple(value.shape))
         out.integers(tuple(value.stride()))
         if value.is_quantized:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -20,6 +21,9 @@ class Source:
     filename: str | None = None
     first_line: int = 1
     dedent: int = 0
+    origin: Callable[[int], SourceRange | None] | None = field(default=None, repr=False)
+    """For a text that was made from others, as those of archives: the place in the author's source that the character
+    at an offset stands for, None where it stands for none."""
     _line_starts: list[int] | None = field(default=None, repr=False)
 
     @property
@@ -72,6 +76,13 @@ class SourceRange:
         return self.source is not UNKNOWN_RANGE.source
 
     @property
+    def original(self) -> SourceRange:
+        """The place in the author's source where the text was made from that; else the range itself."""
+        origin = self.source.origin
+        found = None if origin is None else origin(self.start)
+        return self if found is None else found
+
+    @property
     def line(self) -> int:
         """The line number in the file, counted from 1."""
         return self.source.line_index(self.start) + self.source.first_line
@@ -85,9 +96,10 @@ class SourceRange:
     @property
     def place(self) -> str:
         """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known."""
-        if self.source.filename is None:
+        original = self.original
+        if original.source.filename is None:
             return ""
-        return f"{self.source.filename}:{self.line}:{self.column}"
+        return f"{original.source.filename}:{original.line}:{original.column}"
 
     def merge(self, other: SourceRange) -> SourceRange:
         """The smallest range that holds both."""
@@ -98,6 +110,9 @@ class SourceRange:
 
         A range over several lines is marked on its first line.
         """
+        original = self.original
+        if original is not self:
+            return original.highlight(context)
         if not self.is_known:
             return ""
         source = self.source

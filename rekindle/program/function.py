@@ -11,6 +11,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.program.calling import call, inlined, launch, result_of
+from rekindle.program.saving import Savable
 from rekindle.program.source import Constants, code_with_constants
 from rekindle.runtime.arguments import bind
 from rekindle.runtime.executor import execute
@@ -69,7 +70,7 @@ class _Compiled:
         )
 
 
-class Function(_Compiled):
+class Function(_Compiled, Savable):
     """A compiled function. Calling it runs its graph.
 
     ``__wrapped__`` is the Python function that it was made from, where there is one.

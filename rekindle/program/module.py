@@ -18,6 +18,7 @@ from rekindle.program.calling import fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method
+from rekindle.program.saving import Savable
 from rekindle.runtime.arguments import describe
 
 _SHARED = frozenset({"_rekindle_type", "_rekindle_binding", "_rekindle_python_class"})
@@ -37,7 +38,7 @@ _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "
 """Methods of PyTorch's containers that change which items there are."""
 
 
-class ScriptModule(torch.nn.Module):
+class ScriptModule(torch.nn.Module, Savable):
     """A compiled module.
 
     It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``,

@@ -94,8 +94,9 @@ def _frame_at(place: Place) -> tuple[FrameType, int, int]:
 
 def _code_at(place: Place) -> CodeType:
     """Code that raises, named like the function and standing where the range of the place is."""
-    source, start = place.range.source, place.range.start
-    stop = max(place.range.end, start + 1)
+    range = place.range.original
+    source, start = range.source, range.start
+    stop = max(range.end, start + 1)
     first, last = source.line_index(start), source.line_index(stop - 1)
     begin, end = _bytes(source, first, start), _bytes(source, last, stop)
     name = ast.Name("left", ast.Load())
@@ -117,6 +118,7 @@ def _bytes(source: Source, line: int, offset: int) -> int:
 
 def _show_to_linecache(place: SourceRange) -> None:
     """Let Python find the line of ``place`` where it stands in no file: in an archive, a string, a notebook."""
+    place = place.original
     source = place.source
     filename = source.filename or "<unknown>"
     index = source.line_index(place.start)

@@ -1,0 +1,205 @@
+"""Where each part of a program text comes from, as archives tell it beside the text (``….py.debug_pkl``).
+
+The pickle is a tuple: the word ``FORMAT_WITH_STRING_TABLE``, a table of texts (lines of sources and names of files),
+and a tuple of marks ``(offset, (source, start, end), 0)``: from this byte of the text on, it stands for the bytes
+``[start, end)`` of a source ``(lines, file name, first line)``, where ``lines`` and the file name are places in the
+table. Archives of releases before 1.12 hold the tuple of marks alone, with the text in the place of its lines.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from rekindle.archive.pickle_encoder import Encoder
+from rekindle.archive.records import Pickle, PickledTyped
+from rekindle.errors import UNKNOWN_RANGE, ArchiveError, Source, SourceRange
+
+T = TypeVar("T")
+
+_WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
+
+
+def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
+    """The pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for what."""
+    table = _Table()
+    ranges = [(offset, range.original) for offset, range in ranges]
+    offsets = _byte_offsets(text, [offset for offset, _ in ranges])
+    marks = [(offset, table.source(range.source), range) for offset, (_, range) in zip(offsets, ranges, strict=True)]
+    out = Encoder()
+    out.mark()
+    out.text(_WITH_TABLE)
+    out.mark()
+    for line in table.texts:
+        out.text(line)
+    out.close_tuple()
+    out.mark()
+    for offset, source, range in marks:
+        out.mark()
+        out.integer(offset)
+        out.mark()
+        _write_source(out, source)
+        for end in (range.start, range.end):
+            out.integer(_written_offset(range.source, end))
+        out.close_tuple()
+        out.integer(0)
+        out.close_tuple()
+    out.close_tuple()
+    out.close_tuple()
+    return out.finish()
+
+
+@dataclass(slots=True)
+class _Table:
+    """The texts, each once, and the sources that are made of them."""
+
+    texts: dict[str, int] = field(default_factory=dict)
+    sources: dict[int, tuple[Source, tuple[list[int], int, int]]] = field(default_factory=dict)
+
+    def source(self, source: Source) -> tuple[list[int], int, int]:
+        known = self.sources.get(id(source))
+        if known is None:
+            indent = " " * source.dedent
+            lines = [self._text(indent + line) for line in source.text.splitlines(keepends=True)]
+            facts = (lines, self._text(source.filename or ""), source.first_line if source.filename else 0)
+            known = self.sources[id(source)] = (source, facts)
+        return known[1]
+
+    def _text(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+
+def _write_source(out: Encoder, source: tuple[list[int], int, int]) -> None:
+    lines, name, first_line = source
+    out.mark()
+    out.name("torch.jit._pickle", "build_intlist")
+    out.mark()
+    out.empty_list()
+    out.mark()
+    for line in lines:
+        out.integer(line)
+    out.close_list()
+    out.close_tuple()
+    out.call()
+    out.integer(name)
+    out.integer(first_line)
+    out.close_tuple()
+
+
+def _written_offset(source: Source, offset: int) -> int:
+    """An offset in the text of a source as one in the text that is written: in bytes, with the columns that were cut
+    off its lines."""
+    indents = (source.line_index(offset) + 1) * source.dedent
+    return indents + len(source.text[:offset].encode("utf-8", "replace"))
+
+
+def _byte_offsets(text: str, offsets: Sequence[int]) -> list[int]:
+    """Offsets in characters, which never fall, as offsets in bytes of the text in UTF-8."""
+    if text.isascii():
+        return list(offsets)
+    found = []
+    at = bytes_before = 0
+    for offset in offsets:
+        bytes_before += len(text[at:offset].encode())
+        at = offset
+        found.append(bytes_before)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+_MOST_LINES: Final = 1_000_000
+"""No file that a person wrote has more lines; tracebacks fill up the lines before the one that they show."""
+
+_LONGEST: Final = 64 << 20
+"""How long the sources may be together: a table of few lines can name them any number of times."""
+
+
+class DebugRecords:
+    """The places that a text's parts come from. The pickle is read when the first of them is asked for: errors and
+    the text form of graphs do."""
+
+    def __init__(self, read: Callable[[], Pickle], text: str) -> None:
+        self._read: Callable[[], Pickle] | None = read
+        self._text = text
+        self._offsets: list[int] = []
+        self._ranges: list[SourceRange] = []
+
+    def origin(self, offset: int) -> SourceRange | None:
+        """The place in the author's source of what stands at ``offset`` (in characters); None where there is none."""
+        if self._read is not None:
+            read, self._read = self._read, None
+            try:
+                self._fill(read().value)
+            except (_Unreadable, ArchiveError):  # the program means the same without
+                self._offsets, self._ranges = [], []
+        if not self._text.isascii():
+            offset = len(self._text[:offset].encode())
+        index = bisect_right(self._offsets, offset) - 1
+        found = self._ranges[index] if index >= 0 else UNKNOWN_RANGE
+        return found if found.is_known else None
+
+    def _fill(self, value: object) -> None:
+        table: tuple[object, ...] | None = None
+        if type(value) is tuple and len(value) == 3 and value[0] == _WITH_TABLE:
+            table, value = _exactly(value[1], tuple), value[2]
+        sources: dict[int, Source | None] = {}
+        length = 0
+        for mark in _exactly(value, tuple):
+            offset, place, *_ = _exactly(mark, tuple)
+            source, start, end = _exactly(place, tuple)
+            if id(source) not in sources:
+                found = sources[id(source)] = _source(_exactly(source, tuple), table)
+                length += 0 if found is None else len(found.text)
+                if length > _LONGEST:
+                    raise _Unreadable
+            self._offsets.append(_exactly(offset, int))
+            self._ranges.append(_range(sources[id(source)], _exactly(start, int), _exactly(end, int)))
+        if sorted(self._offsets) != self._offsets:
+            raise _Unreadable
+
+
+class _Unreadable(Exception):
+    """Not of the form that PyTorch writes."""
+
+
+def _exactly(value: object, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise _Unreadable
+    return value
+
+
+def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Source | None:
+    """The source ``(text, file name, first line)``; None for the empty one."""
+    if len(facts) != 3:
+        raise _Unreadable
+    text, name, first_line = facts
+    if table is not None:
+        lines = _exactly(text.value if isinstance(text, PickledTyped) else text, list)
+        if sum(len(_entry(table, line)) for line in lines) > _LONGEST:
+            raise _Unreadable
+        text = "".join(_entry(table, line) for line in lines)
+        name = _entry(table, name)
+    first = _exactly(first_line, int)
+    if not text:
+        return None
+    in_range = 1 <= first <= _MOST_LINES
+    return Source(_exactly(text, str), _exactly(name, str) or None, first if in_range else 1)
+
+
+def _entry(table: tuple[object, ...], index: object) -> str:
+    place = _exactly(index, int)
+    if not 0 <= place < len(table):
+        raise _Unreadable
+    return _exactly(table[place], str)
+
+
+def _range(source: Source | None, start: int, end: int) -> SourceRange:
+    if source is None or not 0 <= start <= end:
+        return UNKNOWN_RANGE
+    if not source.text.isascii():
+        encoded = source.text.encode()
+        start, end = (len(encoded[:at].decode("utf-8", "ignore")) for at in (start, end))
+    return UNKNOWN_RANGE if end > len(source.text) else SourceRange(source, start, end)

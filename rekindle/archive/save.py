@@ -1,0 +1,175 @@
+"""Programs into archives that PyTorch, LibTorch and this package read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import torch
+
+from rekindle.archive.debug_records import write_debug_records
+from rekindle.archive.format_version import version_for
+from rekindle.archive.pickle_writer import ValuePickler
+from rekindle.archive.save_names import FOREIGN, SaveNames
+from rekindle.archive.storages import StorageTable
+from rekindle.archive.writer import ArchiveWriter, Target
+from rekindle.errors import CompileError, SaveError
+from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter
+from rekindle.frontend.python_printer.names import spell
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import BOOL, ClassType, FunctionType, TupleType, Type
+from rekindle.ops.values import type_of_value
+from rekindle.program import saving
+from rekindle.program.calling import call
+from rekindle.program.function import Function
+from rekindle.program.module import ScriptModule
+from rekindle.program.saving import ExtraFiles
+
+_WRAPPER: Final = "__torch__.PlaceholderModule"
+"""The class of the module that a function is kept in."""
+
+
+def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None = None) -> None:
+    """Write a compiled module, or a compiled function, to the path or into the file ``f``.
+
+    ``torch.jit.load`` and :func:`rekindle.load` read the result, a function as a module with that ``forward``.
+    ``_extra_files`` are texts or bytes by name, kept beside the program. At a path, the file takes the place of what
+    is there once it is complete. The same program gives the same bytes.
+
+    Raises:
+        SaveError: the program holds what archives cannot hold, or calls what is left to Python; nothing is written.
+        OSError: the file cannot be written; what was at the path is still there.
+    """
+    archive_of(m, _extra_files).write(f)
+
+
+def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None) -> ArchiveWriter:
+    """The archive of a program, complete but for its being written.
+
+    Raises:
+        SaveError: the program cannot be saved.
+    """
+    if isinstance(m, Function):
+        m = _module_of(m)
+    if not isinstance(m, ScriptModule):
+        hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
+        raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
+    return _Saver().archive(m, extra_files or {})
+
+
+def _module_of(function: Function) -> ScriptModule:
+    """A module whose ``forward`` is the function."""
+    owner = ClassType(_WRAPPER, is_module=True)
+    owner.add_attribute("training", BOOL)
+    record = function._record
+    graph = record.graph.copy()
+    graph.block.insert_input(0, "self", owner)
+    schema = record.schema
+    forward = FunctionRecord(f"{_WRAPPER}.forward", docstring=record.docstring)
+    forward.define(
+        graph, FunctionSchema("forward", "", (Argument("self", owner), *schema.arguments), tuple(schema.returns))
+    )
+    owner.methods["forward"] = forward
+    module = ScriptModule._of_type(owner)
+    module.__dict__["training"] = True
+    return module
+
+
+class _Saver:
+    """Gathers what one archive is made of."""
+
+    def __init__(self) -> None:
+        self.names = SaveNames()
+        self.constants = ConstantTable()
+        self.printers: dict[str, PythonPrinter] = {}
+        self.printed: dict[NamedType, None] = {}
+
+    def archive(self, module: ScriptModule, extra_files: ExtraFiles) -> ArchiveWriter:
+        writer = ArchiveWriter()
+        for name, content in extra_files.items():
+            writer.add(f"extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
+        root = module._rekindle_type
+        self.names.name_of(root)
+        self._add_pickle(writer, "data", module, root)
+        self._print_all(root)
+        for qualifier, printer in self.printers.items():
+            member = f"code/{qualifier.replace('.', '/')}.py"
+            writer.add(member, printer.text.encode(), compress=True)
+            writer.add(f"{member}.debug_pkl", write_debug_records(printer.text, printer.ranges), compress=True)
+        values = tuple(self.constants.values)
+        self._add_pickle(writer, "constants", values, TupleType(tuple(type_of_value(value) for value in values)))
+        version = version_for(self._graphs())
+        writer.add(".data/version" if version > 5 else "version", f"{version}\n".encode())
+        writer.add("byteorder", sys.byteorder.encode())
+        writer.add(".data/serialization_id", writer.serialization_id().encode())
+        return writer
+
+    # ----------------------------------------------------------------------------------------------------------- values
+
+    def _add_pickle(self, writer: ArchiveWriter, name: str, value: object, type: Type) -> None:
+        storages = StorageTable()
+        pickler = ValuePickler(storages, self.names.name_of, self._spell, _state_of, _attributes_of)
+        pickle = pickler.pickle(value, type)
+        for key, content in storages.contents():
+            writer.add(f"{name}/{key}", content)
+        writer.add(f"{name}.pkl", pickle)
+
+    def _spell(self, type: Type) -> str:
+        return spell(type, self.names.name_of)
+
+    # ------------------------------------------------------------------------------------------------------------- code
+
+    def _print_all(self, root: ClassType) -> None:
+        """Print ``root`` and every named type that something printed mentions, each to the text of its module."""
+        pending: list[NamedType] = [root]
+        while pending:
+            found = pending.pop(0)
+            name = self.names.name_of(found)
+            if found in self.printed or name.startswith(FOREIGN):
+                continue
+            self.printed[found] = None
+            printer = self._printer(name.rpartition(".")[0])
+            before = len(printer.dependencies)
+            try:
+                printer.print_named_type(found)
+            except CompileError as error:
+                raise SaveError(f"'{name.removeprefix('__torch__.')}' cannot be saved: {error}") from None
+            pending += printer.dependencies[before:]
+
+    def _printer(self, qualifier: str) -> PythonPrinter:
+        found = self.printers.get(qualifier)
+        if found is None:
+            found = self.printers[qualifier] = PythonPrinter(self.constants, self.names.name_of, importable=True)
+        return found
+
+    def _graphs(self) -> Iterator[Graph]:
+        for type in self.printed:
+            if isinstance(type, FunctionType):
+                yield type.function.graph
+            elif isinstance(type, ClassType):
+                for method in (*type.methods.values(), *type.static_methods.values()):
+                    yield method.graph
+
+
+def _state_of(value: Any, type: ClassType) -> tuple[Any, Type] | None:
+    if "__setstate__" not in type.methods:
+        return None
+    record = type.methods.get("__getstate__")
+    if record is None:
+        return None
+    return call(record, (value,), {}), record.schema.returns[0].type
+
+
+def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type]]:
+    for name, slot in type.attributes.items():
+        try:
+            item = getattr(value, name)
+        except AttributeError:
+            raise SaveError(f"the attribute '{name}' has no value", hint="assign it in __init__") from None
+        yield name, item, slot.type
+
+
+saving.save_program = save

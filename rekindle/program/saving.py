@@ -1,0 +1,32 @@
+"""``save`` as compiled modules and functions offer it. What it does is known on a higher floor."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rekindle.errors import InternalError
+
+ExtraFiles = Mapping[str, str | bytes]
+
+save_program: Callable[[Any, Any, ExtraFiles | None], None] | None = None
+"""A slot: writes a program to a path or into a file. :mod:`rekindle.archive` fills it."""
+
+
+class Savable:
+    """What can be written to an archive."""
+
+    __slots__ = ()
+
+    def save(self, f: Any, _extra_files: ExtraFiles | None = None) -> None:
+        """Write it to the path or into the file ``f``: see :func:`rekindle.save`."""
+        if save_program is None:
+            raise InternalError("rekindle.archive was not imported")
+        save_program(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: ExtraFiles | None = None) -> bytes:
+        """The bytes that :meth:`save` would write."""
+        buffer = io.BytesIO()
+        self.save(buffer, _extra_files)
+        return buffer.getvalue()
