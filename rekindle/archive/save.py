@@ -15,7 +15,7 @@ from rekindle.archive.save_names import FOREIGN, SaveNames
 from rekindle.archive.storages import StorageTable
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
-from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter
+from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
@@ -94,12 +94,13 @@ class _Saver:
         root = module._rekindle_type
         self.names.name_of(root)
         self._add_pickle(writer, "data", module, root)
-        self._print_all(root)
+        self._print_all(self.names.named())
         for qualifier, printer in self.printers.items():
             member = f"code/{qualifier.replace('.', '/')}.py"
             writer.add(member, printer.text.encode(), compress=True)
             writer.add(f"{member}.debug_pkl", write_debug_records(printer.text, printer.ranges), compress=True)
         values = tuple(self.constants.values)
+        self._print_all([named for value in values for named in named_types_in(type_of_value(value))])
         self._add_pickle(writer, "constants", values, TupleType(tuple(type_of_value(value) for value in values)))
         version = version_for(self._graphs())
         writer.add(".data/version" if version > 5 else "version", f"{version}\n".encode())
@@ -122,9 +123,8 @@ class _Saver:
 
     # ------------------------------------------------------------------------------------------------------------- code
 
-    def _print_all(self, root: ClassType) -> None:
-        """Print ``root`` and every named type that something printed mentions, each to the text of its module."""
-        pending: list[NamedType] = [root]
+    def _print_all(self, pending: list[NamedType]) -> None:
+        """Print these types and every named type that something printed mentions, each to the text of its module."""
         while pending:
             found = pending.pop(0)
             name = self.names.name_of(found)

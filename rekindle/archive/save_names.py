@@ -35,6 +35,10 @@ class SaveNames:
             self._taken.add(known)
         return known
 
+    def named(self) -> list[NamedType]:
+        """The types that have a name by now, in the order in which they got it."""
+        return list(self._names)
+
     def _new_name(self, name: str) -> str:
         if name.startswith(FOREIGN):
             return name

@@ -22,7 +22,17 @@ from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument
-from rekindle.ir.types import ClassType, EnumType, FunctionType, InterfaceType, Type
+from rekindle.ir.types import (
+    ClassType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    InterfaceType,
+    ListType,
+    TupleType,
+    Type,
+    without_none,
+)
 
 
 class PythonPrinter:
@@ -147,10 +157,24 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _default(self, argument: Argument) -> str:
-        value = argument.default
-        if argument.size is not None and isinstance(value, (list, tuple)) and len(set(value)) == 1:
-            value = value[0]
+        value = _as_declared(argument.default, argument.type, argument.size)
         return format_constant(value, argument.type, self.spell, self.constants)
+
+
+def _as_declared(value: object, type: Type, size: int | None = None) -> object:
+    """A default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a float is
+    declared, ``[0, 0]`` where one number stands for a list of two."""
+    type = without_none(type)
+    if value is None:
+        return None
+    if isinstance(type, FloatType) and isinstance(value, int):
+        return float(value)
+    if isinstance(type, ListType):
+        items = list(value) if isinstance(value, (list, tuple)) else [value] * (size or 1)
+        return [_as_declared(item, type.element) for item in items]
+    if isinstance(type, TupleType) and isinstance(value, tuple) and type.name is None:
+        return tuple(_as_declared(item, part) for item, part in zip(value, type.elements, strict=True))
+    return value
 
 
 def without_builtin_calls(graph: Graph) -> Graph:

@@ -1,0 +1,337 @@
+"""What is saved: stock PyTorch reads it, it depends on nothing but the program, and what cannot be saved is named."""
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from enum import Enum
+from typing import Dict, Final, List, NamedTuple, Optional
+
+import pytest
+import torch
+from torch import nn
+
+import rekindle
+from rekindle.errors import SaveError
+from tests.support.equality import assert_same
+
+
+class Color(Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: int
+
+
+class Counter:
+    def __init__(self, start: int):
+        self.count = start
+        self.seen = [start]
+
+    def up(self) -> int:
+        self.count += 1
+        return self.count
+
+
+class Kept:
+    """An object that says itself what is kept of it."""
+
+    def __init__(self, x: int):
+        self.x = x
+
+    def __getstate__(self) -> int:
+        return self.x * 100
+
+    def __setstate__(self, state: int):
+        self.x = state + 1
+
+
+class Everything(nn.Module):
+    names: Dict[str, List[int]]
+    nothing: Optional[int]
+    nested: List[Optional[List[str]]]
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 3)
+        self.same = self.linear
+        self.weight = self.linear.weight
+        self.register_buffer("steps", torch.arange(4).view(2, 2))
+        self.pair = Pair(torch.ones(2), 3)
+        self.counter = Counter(5)
+        self.color = Color.BLUE
+        self.names = {"a": [1, 2], "b": []}
+        self.nothing = None
+        self.nested = [["x"], None]
+        self.numbers = (1, 2.5, True, 3j, -(2**40), "täxt")
+        self.device = torch.device("cpu")
+        self.parts = nn.ModuleDict({"one": nn.ReLU(), "two": nn.Linear(3, 3)})
+
+    def forward(self, x):
+        pair, names, numbers = self.pair, self.names, self.numbers
+        self.counter.up()
+        x = self.parts["two"](self.same(x)) + self.steps.sum() + self.counter.count
+        return x, pair.first, pair.second, names, numbers, self.nested, self.nothing, self.color.value, self.device
+
+
+def archive(program, **extra):
+    buffer = io.BytesIO()
+    rekindle.save(program, buffer, **extra)
+    return buffer.getvalue()
+
+
+def members(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        return {name.removeprefix("archive/"): file.read(name) for name in file.namelist()}
+
+
+def in_torch(data):
+    return torch.jit.load(io.BytesIO(data))
+
+
+def test_torch_reads_it_and_answers_the_same():
+    module = rekindle.script(Everything())
+    data = archive(module)
+    theirs = in_torch(data)
+    x = torch.randn(4, 2)
+    for _ in range(2):
+        assert_same(theirs(x), module(x))
+    assert_same(dict(theirs.state_dict()), dict(module.state_dict()))
+    named = {name for name, _ in theirs.named_modules()}
+    assert named == {name for name, _ in module.named_modules()} | {"same"}  # PyTorch has two objects for one there
+    assert theirs.linear.weight.data_ptr() == theirs.weight.data_ptr()
+    assert theirs.weight.requires_grad
+
+
+def test_what_is_one_object_is_one_in_the_archive():
+    data = members(archive(rekindle.script(Everything())))
+    assert sorted(name for name in data if name.startswith("data/")) == [f"data/{i}" for i in range(6)]
+    theirs = in_torch(archive(rekindle.script(Everything())))
+    with torch.no_grad():
+        theirs.same.weight.fill_(7)
+    assert theirs.linear.weight.mean() == 7
+
+
+def test_functions_are_kept_as_modules():
+    def double(x, times: int = 2):
+        return x * times
+
+    data = archive(rekindle.script(double))
+    theirs = in_torch(data)
+    assert theirs.original_name == "PlaceholderModule"
+    assert theirs(torch.ones(2)).tolist() == [2, 2]
+    assert theirs(torch.ones(2), 5).tolist() == [5, 5]
+
+
+def test_objects_with_a_state_of_their_own():
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = Kept(3)
+
+        def forward(self):
+            return self.kept.x
+
+    module = rekindle.script(Holder())
+    rekindle.script(Kept)  # compiles all methods
+    assert in_torch(archive(module))() == 301
+
+
+def test_equal_names_are_told_apart_within_the_archive():
+    def make(factor):
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.factor: Final[int] = factor
+
+            def forward(self, x):
+                return x * factor
+
+        return Part()
+
+    module = rekindle.script(nn.Sequential(make(2), make(3), make(5)))
+    data = archive(module)
+    assert in_torch(data)(torch.ones(1)).item() == 30
+    names = sorted(name for name in members(data) if name.endswith(".py") and "___torch_mangle" in name)
+    assert [name.rpartition("/")[2] for name in names] == ["___torch_mangle_0.py", "___torch_mangle_1.py"]
+
+
+def test_the_same_program_gives_the_same_bytes(tmp_path):
+    module = Everything()
+    first = archive(rekindle.script(module))
+    assert archive(rekindle.script(module)) == first
+    rekindle.save(rekindle.script(module), tmp_path / "a.pt")
+    rekindle.script(module).save(str(tmp_path / "other name.pt"))
+    assert (tmp_path / "a.pt").read_bytes() == (tmp_path / "other name.pt").read_bytes() == first
+    assert rekindle.script(module).save_to_buffer() == first
+
+
+def test_the_bytes_do_not_depend_on_the_process():
+    text = (
+        "import hashlib, sys, torch, rekindle\n"
+        "for _ in range(int(sys.argv[1])): rekindle.script(torch.nn.Linear(3, int(sys.argv[1])))\n"
+        "torch.manual_seed(0)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))\n"
+        "sys.stdout.write(hashlib.sha256(rekindle.script(net).save_to_buffer()).hexdigest())\n"
+    )
+    digests = {
+        subprocess.run([sys.executable, "-c", text, count], check=True, capture_output=True).stdout for count in "14"
+    }
+    assert len(digests) == 1
+
+
+def test_extra_files():
+    data = archive(rekindle.script(nn.ReLU()), _extra_files={"a.txt": "täxt", "folder/b": b"\x00\xff"})
+    extra = {"a.txt": "", "folder/b": ""}
+    torch.jit.load(io.BytesIO(data), _extra_files=extra)
+    assert extra == {"a.txt": "täxt".encode(), "folder/b": b"\x00\xff"}
+
+
+def test_places_survive():
+    class Wrong(nn.Module):
+        def forward(self, x, y):
+            # ä: a comment in another alphabet
+            return x + y  # here
+
+    theirs = in_torch(archive(rekindle.script(Wrong())))
+    with pytest.raises(RuntimeError) as caught:
+        theirs(torch.ones(2), torch.ones(3))
+    line = Wrong.forward.__code__.co_firstlineno + 2
+    assert f'File "{__file__}", line {line}, in forward' in str(caught.value)
+    assert "return x + y  # here\n                   ~~~~~ <--- HERE" in str(caught.value)
+    assert f"# {__file__}:{line}:19" in str(theirs.graph)
+
+
+def versions():
+    def plain(x):
+        return x + 1
+
+    def divided(x):
+        return x / 2
+
+    def full(n: int):
+        return torch.full([n], 1.0)
+
+    def spaced(n: int):
+        return torch.linspace(0, 1, n), torch.logspace(0, 1, n)
+
+    def smooth(x):
+        return torch.nn.functional.gelu(x)
+
+    def forked(x):
+        return torch.jit.wait(torch.jit.fork(divided, x))
+
+    return [plain, divided, full, spaced, smooth, forked]
+
+
+@pytest.mark.parametrize("function", versions(), ids=lambda function: function.__name__)
+def test_versions_are_those_that_torch_writes(function):
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(function), buffer)
+    theirs, ours = members(buffer.getvalue()), members(archive(rekindle.script(function)))
+    names = ("version", ".data/version")
+    assert {name: ours.get(name) for name in names} == {name: theirs.get(name) for name in names}
+
+
+def test_a_model_split_over_devices_keeps_them():
+    class Split(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.here = nn.Parameter(torch.ones(2))
+            self.nowhere = nn.Parameter(torch.ones(3, device="meta"))
+
+        def forward(self):
+            return self.here
+
+    theirs = in_torch(archive(rekindle.script(Split())))
+    assert (theirs.here.device.type, theirs.nowhere.device.type) == ("cpu", "meta")
+
+
+# ------------------------------------------------------------------------------------------------ what cannot be saved
+
+
+class Ignoring(nn.Module):
+    @torch.jit.ignore
+    def python(self, x):
+        return x
+
+    def forward(self, x):
+        return self.python(x)
+
+
+def refusal(program):
+    with pytest.raises(SaveError) as caught:
+        archive(program)
+    return str(caught.value)
+
+
+def test_calls_of_python():
+    line = Ignoring.forward.__code__.co_firstlineno + 1
+    assert refusal(rekindle.script(Ignoring())) == (
+        "'tests.archive.test_save.Ignoring' cannot be saved: the program calls the Python function 'python', "
+        "which cannot be written as source\n"
+        f'  File "{__file__}", line {line}\n'
+        "        def forward(self, x):\n"
+        "            return self.python(x)\n"
+        "                   ^^^^^^^^^^^\n"
+        "Hint: let it be compiled: it is marked with @ignore, or a module that it belongs to is"
+    )
+
+
+def test_nothing_is_written_where_saving_fails(tmp_path):
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"before")
+    with pytest.raises(SaveError):
+        rekindle.save(rekindle.script(Ignoring()), path)
+    assert path.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["model.pt"]
+
+
+def test_what_was_not_compiled():
+    assert refusal(nn.ReLU()) == (
+        "only compiled modules and functions can be saved, not a ReLU\nHint: compile it first: rekindle.script(module)"
+    )
+    assert refusal(3) == "only compiled modules and functions can be saved, not a int"
+
+
+class Links(nn.Module):
+    links: List[List[int]]
+
+    def __init__(self):
+        super().__init__()
+        self.links = []
+
+    def forward(self):
+        return len(self.links)
+
+
+def test_values_that_hold_themselves():
+    module = rekindle.script(Links())
+    module.links.append(module.links)
+    assert refusal(module) == "links[0]: the value holds itself, which archives cannot tell"
+
+
+def test_values_that_archives_cannot_hold():
+    module = rekindle.script(Links())
+    module.links.append([1, 2**70])
+    assert refusal(module) == "links[0][1]: the integer 1180591620717411303424 has more than 64 bits"
+    module.links[0] = [object()]
+    assert refusal(module) == (
+        "links[0][0]: archives cannot hold an object\n"
+        "Hint: leave it out of the module, or make it again from something that can be saved"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSC tensor support is in beta state")
+def test_layouts_that_archives_cannot_hold():
+    module = rekindle.script(nn.Linear(2, 2))
+    module.weight = nn.Parameter(torch.eye(2).to_sparse_coo())
+    archive(module)
+    module.weight = nn.Parameter(torch.eye(2).to_sparse_csc())
+    assert refusal(module) == (
+        "weight: archives cannot hold a tensor of layout torch.sparse_csc\nHint: make it a dense one: tensor.to_dense()"
+    )
