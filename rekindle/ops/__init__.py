@@ -5,6 +5,7 @@ Importing this package makes them known to :data:`rekindle.ir.registry.REGISTRY`
 
 from rekindle.ir.registry import REGISTRY
 from rekindle.ops import (
+    archive_texts as archive_texts,
     asynchrony as asynchrony,
     autograd as autograd,
     conversions as conversions,
