@@ -40,9 +40,10 @@ def text_of(value: object) -> str:
 
 
 def _text_of_float(value: float) -> str:
-    """Seventeen digits, a point behind what would read as an int, and no sign of zero."""
-    text = f"{value + 0.0:.17g}"
-    return f"{text}." if text.lstrip("-").isdigit() else text
+    """A whole number with a point behind it, as far as 64 bits hold it; else seventeen digits."""
+    if value.is_integer() and -(2**63) <= value < 2**63:
+        return f"{int(value)}."
+    return f"{value:.17g}"
 
 
 @implements("archive::format(str self, ...) -> str")

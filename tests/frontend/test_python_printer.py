@@ -9,6 +9,9 @@ from torch import Tensor
 
 import rekindle
 from rekindle.frontend.python_printer import PythonPrinter
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema_parser import parse_schema
 
 
 def test_an_expression_stays_where_it_runs_and_long_ones_become_variables() -> None:
@@ -65,3 +68,38 @@ def test_ranges_tell_where_the_text_comes_from() -> None:
     }
     assert pieces["torch.neg(x)"] == "torch.neg"
     assert any(where == "torch.relu" and "y = torch.relu(x)" in piece for piece, where in pieces.items())
+
+
+def test_text_that_is_to_be_read_back_says_that_it_means_what_python_means() -> None:
+    def f(x: float, s: str):
+        print(x)  # noqa: T201
+        return str(x), "{} {}".format(x, s), "%s" % s
+
+    record = rekindle.script(f)._record
+    printer = PythonPrinter(importable=True)
+    printer.print_function(record)
+    assert printer.text == (
+        "def f(x: float,\n"
+        "    s: str) -> Tuple[str, str, str]:\n"
+        "  ops.prim.Print(x)\n"
+        '  _0 = (ops.aten.str(x), ops.aten.format("{} {}", x, s), ops.aten.percentFormat("%s", s))\n'
+        "  return _0\n"
+    )
+    assert 'str(x), torch.format("{} {}", x, s), torch.percentFormat("%s", s)' in rekindle.script(f).code
+
+
+def test_the_text_operators_of_archives_have_the_names_that_archives_have() -> None:
+    graph = parse_graph(
+        "graph(%x : float):\n"
+        '  %template : str = prim::Constant[value="{}"]()\n'
+        " = archive::Print(%x)\n"
+        "  %a : str = archive::str(%x)\n"
+        "  %b : str = archive::format(%template, %x)\n"
+        "  %c : str = archive::percentFormat(%template, %x)\n"
+        "  %all : (str, str, str) = prim::TupleConstruct(%a, %b, %c)\n"
+        "  return (%all)\n"
+    )
+    printer = PythonPrinter(importable=True)
+    printer.print_function(FunctionRecord("f", graph, parse_schema("f(float x) -> (str, str, str)")))
+    assert 'print(x)\n  a = str(x)\n  b = torch.format("{}", x)' in printer.text
+    assert 'c = torch.percentFormat("{}", x)' in printer.text

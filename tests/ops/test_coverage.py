@@ -107,12 +107,22 @@ def test_dispatcher_schemas_read_and_print_as_torch_prints_them() -> None:
 
 def test_declared_kinds_without_a_schema_in_torchscript() -> None:
     """These are nodes in TorchScript too, but no operators: their meaning stands in its interpreter."""
-    without = {kind for kind in declared_kinds() if kind not in _torchscript()}
+    without = {kind for kind in declared_kinds() if kind not in _torchscript() and not kind.startswith("archive::")}
     assert without == {
         *("prim::CreateObject", "prim::DictConstruct", "prim::Enter", "prim::Exit", "prim::GetAttr"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::SetAttr", "prim::TupleConstruct", "prim::TupleSlice"),
         "prim::isinstance",
     }
+
+
+def test_operators_of_archives_have_the_schemas_of_their_twins() -> None:
+    twins = {"Print": "prim::Print"}
+    for kind in declared_kinds():
+        namespace, _, name = kind.partition("::")
+        if namespace == "archive":
+            (operator,) = REGISTRY.overloads(kind)
+            (twin,) = REGISTRY.overloads(twins.get(name, f"aten::{name}"))
+            assert str(operator.schema).replace("archive::", "") == str(twin.schema).partition("::")[2]
 
 
 def test_nothing_is_declared_that_the_dispatcher_has() -> None:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
     """Append the expression of ``node`` to ``out``."""
     special = _SPECIAL.get(node.kind)
-    if special is not None:
+    if printer.importable and node.kind in _AS_PYTHON_MEANS:
+        _add(out, _AS_PYTHON_MEANS[node.kind], printer.uses(node.inputs))
+    elif special is not None:
         special(out, node, printer)
     else:
         _write_operator(out, node, printer)
@@ -252,9 +254,11 @@ _SPECIAL: Final[dict[str, _Writer]] = {
     "aten::Int": _call("int"),
     "aten::Float": _call("float"),
     "aten::Bool": _call("bool"),
-    "aten::str": _call("str"),
+    **dict.fromkeys(("aten::str", "archive::str"), _call("str")),
     "aten::sorted": _call("sorted"),
-    "prim::Print": _call("print"),
+    **dict.fromkeys(("prim::Print", "archive::Print"), _call("print")),
+    "archive::format": _call("torch.format"),
+    "archive::percentFormat": _call("torch.percentFormat"),
     "aten::__getitem__": _index,
     "prim::TupleConstruct": _tuple,
     "prim::TupleIndex": _tuple_index,
@@ -274,3 +278,12 @@ _SPECIAL: Final[dict[str, _Writer]] = {
     "prim::EnumValue": _member("value"),
 }
 """What has a form of its own. All else is the call of an operator by its name."""
+
+_AS_PYTHON_MEANS: Final = {
+    "aten::str": "ops.aten.str",
+    "aten::format": "ops.aten.format",
+    "aten::percentFormat": "ops.aten.percentFormat",
+    "prim::Print": "ops.prim.Print",
+}
+"""Text to be read back says by these names that it means what Python means: ``str(x)`` of an archive is
+``archive::str``. ``torch.jit`` takes both for the same."""
