@@ -18,7 +18,7 @@ from rekindle.errors.source import SourceRange
 MAX_TOLD: Final = 20
 """As many problems are told in full; of the others only how many there are."""
 
-MAX_LINES: Final = 9
+MAX_LINES: Final = 3
 """As many lines of one message are told beside others: a call that fits no overload shows all candidates."""
 
 
@@ -43,7 +43,7 @@ class ProgramErrors(CompileError):
         count = len(self._errors)
         parts = [f"{count} problems keep this from being compiled."]
         for number, error in enumerate(self._errors[:MAX_TOLD], 1):
-            parts.append(f"{number}. {error.cause}: {_told(error)}")
+            parts.append(f"{number}. {error.cause}{_line(error.range)}: {_told(error)}")
         if count > MAX_TOLD:
             parts.append(f"… and {count - MAX_TOLD} more: 'errors' of this exception holds them all.")
         return "\n\n".join(parts)
@@ -55,6 +55,13 @@ def _told(error: CompileError) -> str:
         lines = [*lines[:MAX_LINES], f"  … ({len(lines) - MAX_LINES} more lines)"]
     text = error.text("\n".join(lines), error.suggestion)
     return text if error.edit is None else f"{text}\nEdit: {error.edit}"
+
+
+def _line(range: SourceRange | None) -> str:
+    """The line of a text that stands in no file; of a file, the place tells it."""
+    if range is None or not range.is_known or range.source.filename is not None:
+        return ""
+    return f" in line {range.line}"
 
 
 def in_order(errors: Iterable[CompileError]) -> tuple[CompileError, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -18,6 +18,8 @@ def construct(
 ) -> SugaredValue:
     """Emit ``type(args, kwargs)``: an object without attributes, then the call of its ``__init__``."""
     init = type.methods.get("__init__")
+    if init is None and type.is_incomplete:
+        raise GivenUpError(f"the class '{type.basename}' could not be compiled")
     if init is None and (args or kwargs):
         raise TypeMismatchError(f"'{type.basename}' takes no arguments: it has no __init__", range)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
@@ -112,6 +114,8 @@ class ObjectInMaking(SugaredValue):
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         if not self.simple.has_attribute(range, graph, name):
+            if self.type.is_incomplete:
+                raise GivenUpError(f"the assignment of '{name}' may have been given up")
             raise UndefinedNameError(
                 f"attribute '{name}' of '{self.type.basename}' is used before __init__ has assigned it", range
             )

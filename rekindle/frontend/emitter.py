@@ -24,11 +24,12 @@ from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
-from rekindle.frontend.recovery import asks_compiler, assigned_names, may_leave, target_names
+from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance, MagicMethod
@@ -142,6 +143,9 @@ _COMPOUND: Final = frozenset({"if", "while", "for", "with", "given_up"})
 class FunctionEmitter(AssignmentEmitter):
     """Emits the statements of one function."""
 
+    self_binding: InitBinding | None = None
+    """``self`` of an ``__init__``, which tells the attributes of a class."""
+
     def emit_definition(
         self,
         definition: Def,
@@ -158,6 +162,7 @@ class FunctionEmitter(AssignmentEmitter):
         if schema.returns:
             self.returns.declared = schema.returns[0].type
         self.returns.is_uncertain = RESULT in given_up
+        self.self_binding = self_binding if isinstance(self_binding, InitBinding) else None
         self._emit_parameters(definition, schema, self_binding)
         for name in given_up:
             self.environment.give_up(name)
@@ -230,6 +235,8 @@ class FunctionEmitter(AssignmentEmitter):
             self.recover(error, place, statement.tree, partial(emit, self, statement.tree))
         for name in assigned_names([statement]):
             self.environment.give_up(name)
+        if self.self_binding is not None and assigns_attribute(statement.tree):
+            self.self_binding.type.is_incomplete = True
         kind = statement.tree.kind
         if kind == Assert.KIND:
             self.give_up_condition(Assert(statement.tree).test)
@@ -462,15 +469,18 @@ class FunctionEmitter(AssignmentEmitter):
         self.environment.frame.types[name] = type
 
     def _emit_given_up(self, tree: Tree) -> None:
-        """What is not supported, and has been told: look into the blocks within it. In what order they run is not
-        known, and so nothing of the variables that they assign."""
+        """What is not supported, and has been told: look into the blocks within it. When and whether they run is not
+        known, and so nothing of the variables that they assign but in the first."""
         statement = GivenUp(tree)
         names = {*statement.names, *assigned_names([statement])}
+        lost = names - {name for block in statement.blocks for name in assigned_names(block)}
         for block in statement.blocks:
-            with self.inside(self.insert_node("prim::If", tree.range, [], []).add_block()):
-                for name in names:
+            with self.inside(self.insert_node("prim::If", tree.range, [], []).add_block()) as frame:
+                frame.is_lenient = True
+                for name in lost:
                     self.environment.give_up(name)
                 self.emit_statements(block)
+            lost = names
         for name in names:
             self.environment.give_up(name)
         self.returns.is_uncertain |= may_leave([statement])

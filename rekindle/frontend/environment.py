@@ -38,6 +38,8 @@ class Frame:
     types: dict[str, Type] = field(default_factory=dict)
     undefined_because: dict[str, str] = field(default_factory=dict)
     """Why a name that was assigned on some paths has no meaning here."""
+    is_lenient: bool = False
+    """Whether variables from outside may become anything: what the block is was not understood."""
     hidden: dict[str, str] = field(default_factory=dict)
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
@@ -197,7 +199,7 @@ class Environment:
             simple.set_name(name)
         name = self.frame.variable(name)
         outer = self.frame.parent.find(name) if self.frame.parent is not None else None
-        if outer is not None and not self.frame.has_given_up(name):
+        if outer is not None and not self.frame.has_given_up(name) and not self._is_lenient(outer):
             simple = self._check_reassignment(name, range, value, simple, annotated, outer)
         if simple is None:
             self.frame.sugared[name] = value
@@ -250,6 +252,15 @@ class Environment:
                 cause=Cause.DEFAULT_TYPE_ASSUMED if _is_assumed_list(expected, simple.type) else None,
             )
         return simple
+
+    def _is_lenient(self, outer: Frame) -> bool:
+        """Whether a block that was not understood stands around this place, within ``outer``."""
+        frame: Frame | None = self.frame
+        while frame is not None and frame is not outer:
+            if frame.is_lenient:
+                return True
+            frame = frame.parent
+        return False
 
     def _may_widen(self, name: str, type: Type) -> bool:
         """Whether a variable that had a narrower type so far may get a value of ``type`` in a branch: behind the branch

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, current_frames
+from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, UndefinedNameError, current_frames
 from rekindle.frontend.emission import Emission
 from rekindle.frontend.environment import Frame
-from rekindle.frontend.recovery import assigns_attribute, names_in
+from rekindle.frontend.recovery import asks_compiler, assigns_attribute, names_in
 from rekindle.ir.types import (
     ANY,
     BOOL,
     FLOAT,
     INT,
+    NONE,
     STRING,
     TENSOR,
     DictType,
@@ -44,7 +45,7 @@ class Explaining(Emission):
     """Finds out what lies behind errors."""
 
     def explain(self, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
-        if not _may_be_explained(error) or assigns_attribute(tree):
+        if not _may_be_explained(error) or assigns_attribute(tree) or _asks_for_types(tree):
             return
         names = sorted(names_in(Expr(tree)))
         assumed = [name for name in names if self._is_assumed(name)]
@@ -110,12 +111,18 @@ class Explaining(Emission):
             self.environment.give_up(name)  # else every use of it would be told
 
 
+def _asks_for_types(tree: Tree) -> bool:
+    """Whether other types would decide what is looked at, so that what is wrong may not be seen."""
+    return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
+
+
 def _may_be_explained(error: CompileError) -> bool:
     """Whether ``error`` is one of the function that is being compiled, and of a kind that types may lie behind."""
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)
         and not isinstance(error, GivenUpError)
+        and not (isinstance(error, UndefinedNameError) and error.range is not None and error.range.text.isidentifier())
         and error.frames == current_frames()
     )
 
@@ -123,7 +130,8 @@ def _may_be_explained(error: CompileError) -> bool:
 def _narrower(type: Type) -> tuple[Type, ...]:
     if type == ANY:
         return (*_TRIED, TENSOR)
-    return (without_none(type), *union_members(type)) if type.is_optional else tuple(union_members(type))
+    members = tuple(member for member in union_members(type) if member != NONE)
+    return (without_none(type), *members) if type.is_optional else members
 
 
 def _blame_missing_refinement(error: CompileError, name: str, found: Type, type: Type) -> None:

@@ -124,8 +124,9 @@ class LoopEmitter(SubscriptEmitter):
         node.add_block()
         body.add_input(type=INT)
         names = assigned_names([statement])
-        with self.in_loop(LoopKind.LOOP), self.inside(body):
-            for name in names:
+        with self.in_loop(LoopKind.LOOP), self.inside(body) as frame:
+            frame.is_lenient = True
+            for name in target_names(statement.target):
                 self.environment.give_up(name)
             self.emit_statements(statement.body)
         for name in names:

@@ -89,7 +89,9 @@ class SubscriptEmitter(ConditionEmitter):
             element = unify_all(type.elements)
             if element is None:
                 raise TypeMismatchError(
-                    f"the index must be a constant: the elements of {type.annotation} are of different types", range
+                    f"the index must be a constant: the elements of {type.annotation} are of different types",
+                    range,
+                    cause=Cause.DYNAMIC_BEHAVIOUR,
                 )
         elif -len(type.elements) <= position < len(type.elements):
             element = type.elements[position]

@@ -31,6 +31,8 @@ from rekindle.ir.types import (
     optional,
     union,
 )
+from rekindle.syntax.expression_parser import ExpressionParser
+from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.parser import parse_expression
 from rekindle.syntax.views import BinOp, Expr, Select, StringLiteral, Subscript, TupleLiteral, Var
 
@@ -102,11 +104,20 @@ def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
         return union((parse_type_expression(either.lhs, resolver), parse_type_expression(either.rhs, resolver)))
     if kind == "string_literal":
         text = StringLiteral(expr.tree).text
-        return parse_type_expression(parse_expression(Source(text, filename=None)), resolver)
+        return parse_type_expression(_quoted(text, expr.range), resolver)
     name = dotted_name(expr)
     if name is None:
         raise UnsupportedError(f"'{expr.range.text}' is not a type that a program can use", expr.range)
     return parse_type_name(name, expr.range, resolver)
+
+
+def _quoted(text: str, range: SourceRange) -> Expr:
+    """The type in a string at ``range``, whose places are those of the source where the text stands there as it is."""
+    start = range.start + 1
+    if range.text[1:-1] != text or "\n" in text:
+        return parse_expression(Source(text))
+    lexer = Lexer(range.source, start=start, end=start + len(text), layout=False)
+    return ExpressionParser(lexer).whole()
 
 
 def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:

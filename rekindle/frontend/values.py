@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
@@ -89,6 +89,8 @@ class SimpleValue(SugaredValue):
         if found is not None:
             return found
         type = self.value.type
+        if isinstance(type, ClassType) and type.is_incomplete:
+            raise GivenUpError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
         if isinstance(type, AwaitType):
             result = graph.insert("prim::awaitable_wait", [self.value], range=range)
             return SimpleValue(result).attribute(range, graph, name)
@@ -174,6 +176,8 @@ class SimpleValue(SugaredValue):
             return
         expected = type.attribute_type(name)
         if expected is None:
+            if type.is_incomplete:
+                raise GivenUpError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
             if name in type.constants:
                 raise UnsupportedError(f"'{name}' is a constant of '{type.basename}' and cannot be assigned", range)
             raise UndefinedNameError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from rekindle.errors import Cause, SourceRange, UnsupportedError
+from rekindle.errors import Cause, Diagnostics, SourceRange, UnsupportedError
 from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.interfaces import InterfaceValue, basename, interface_schema
@@ -90,21 +90,29 @@ def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> 
     """Give ``owner`` the methods and constants of ``definition``, and the attributes that its ``__init__`` assigns.
 
     Raises:
-        CompileError: the class has what no script class can have, or ``__init__`` cannot be compiled.
+        CompileError: the class has what no script class can have, or a method cannot be compiled.
     """
-    _check_bases(definition)
+    diagnostics = Diagnostics()
+    with diagnostics.recovering():
+        _check_bases(definition)
     declared: dict[str, Type] = {}
     for statement in definition.body:
-        _add_statement(owner, statement, declared, resolver)
+        with diagnostics.recovering():
+            _add_statement(owner, statement, declared, resolver)
     for statement in definition.body:
         if statement.tree.kind == Def.KIND:
-            _add_method(owner, Def(statement.tree), declared, resolver)
+            with diagnostics.recovering():
+                _add_method(owner, Def(statement.tree), declared, resolver)
         elif statement.tree.kind == Decorated.KIND:
-            _add_decorated(owner, Decorated(statement.tree), resolver)
+            with diagnostics.recovering():
+                _add_decorated(owner, Decorated(statement.tree), resolver)
+    owner.is_incomplete = diagnostics.has_failed
     owner.python_class = _python_class(owner)
     methods = [*owner.methods.values(), *owner.static_methods.values()]
     for method in sorted(methods, key=lambda record: record.basename != "__init__"):
-        method.ensure_defined()
+        with diagnostics.recovering():
+            method.ensure_defined()
+    diagnostics.raise_all()
 
 
 def _check_bases(definition: ClassDef) -> None:

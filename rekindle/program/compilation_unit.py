@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
+from rekindle.errors import CompileError, Diagnostics, GivenUpError, Source, SourceRange
 from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Graph
@@ -24,7 +24,7 @@ from rekindle.program.classes import (
 )
 from rekindle.program.definition import define_function
 from rekindle.program.function import Function
-from rekindle.syntax.parser import parse_module
+from rekindle.syntax.parser import parse_module, parse_module_gathering
 from rekindle.syntax.views import ClassDef, Def, Ident
 
 resolver_of_frame: Callable[[FrameType], Resolver] | None = None
@@ -57,23 +57,21 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
     return found
 
 
-def parse_program(source: str | Source) -> tuple[list[Def], list[ClassDef]]:
-    """The functions and the classes that a program text defines.
-
-    Raises:
-        ParseError: it is no program.
-        CompileError: there is anything else in it.
-    """
+def parse_program(source: str | Source, diagnostics: Diagnostics) -> tuple[list[Def], list[ClassDef], set[str]]:
+    """The functions and the classes that a program text defines, and the names of those that cannot be read. What is
+    wrong goes to ``diagnostics``."""
     functions: list[Def] = []
     classes: list[ClassDef] = []
-    for statement in parse_module(source if isinstance(source, Source) else Source(source)):
+    text = source if isinstance(source, Source) else Source(source)
+    statements, lost = parse_module_gathering(text, diagnostics)
+    for statement in statements:
         if statement.tree.kind == Def.KIND:
             functions.append(Def(statement.tree))
         elif statement.tree.kind == ClassDef.KIND:
             classes.append(ClassDef(statement.tree))
         else:
-            raise CompileError("only functions and classes can be defined here", statement.range)
-    return functions, classes
+            diagnostics.add(CompileError("only functions and classes can be defined here", statement.range))
+    return functions, classes, lost
 
 
 class CompilationUnit:
@@ -98,24 +96,28 @@ class CompilationUnit:
         self._define(source, caller_resolver(1))
 
     def _define(self, source: str, outer: Resolver) -> None:
-        resolver = ChainResolver(_UnitResolver(self), ClassNames(self._classes), outer)
-        functions, classes = parse_program(source)
+        diagnostics = Diagnostics()
+        functions, classes, lost = parse_program(source, diagnostics)
+        resolver = ChainResolver(_LostNames(lost), _UnitResolver(self), ClassNames(self._classes), outer)
         records: list[FunctionRecord] = []
         types: list[DefinedType] = []
+        defined: list[ClassDef] = []
         before = dict(self._functions), dict(self._classes)
-        diagnostics = Diagnostics()
         try:
             for class_definition in classes:
-                types.append(declare_class(self._free(class_definition.name), class_definition))
-                self._classes[class_definition.name.name] = types[-1]
+                with diagnostics.recovering():
+                    types.append(declare_class(self._free(class_definition.name), class_definition))
+                    defined.append(class_definition)
+                    self._classes[class_definition.name.name] = types[-1]
             for definition in functions:
-                records.append(_record(self._free(definition.name), definition, resolver))
-                self._functions[definition.name.name] = records[-1]
-            for type, class_definition in zip(types, classes, strict=True):
+                with diagnostics.recovering():
+                    records.append(_record(self._free(definition.name), definition, resolver))
+                    self._functions[definition.name.name] = records[-1]
+            for type, class_definition in zip(types, defined, strict=True):
                 if isinstance(type, InterfaceType):
                     with diagnostics.recovering():
                         define_interface(type, class_definition, resolver)
-            for type, class_definition in zip(types, classes, strict=True):
+            for type, class_definition in zip(types, defined, strict=True):
                 if isinstance(type, ClassType):
                     with diagnostics.recovering():
                         define_class(type, class_definition, resolver)
@@ -180,6 +182,23 @@ def _record(name: str, definition: Def, resolver: Resolver) -> FunctionRecord:
         define_function(record, definition, resolver)
 
     return FunctionRecord(name, definer=define)
+
+
+class _LostNames:
+    """The names of definitions that could not be read: what uses them is given up."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        if name in self.names:
+            raise GivenUpError(f"'{name}' could not be read", range)
+        return None
+
+    def resolve_type(self, name: str, range: SourceRange) -> Type | None:
+        if name in self.names:
+            raise GivenUpError(f"'{name}' could not be read", range)
+        return None
 
 
 class _UnitResolver:

@@ -19,7 +19,16 @@ from typing import Any, Final
 import torch
 
 import rekindle.scripting.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
-from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import (
+    UNKNOWN_RANGE,
+    Cause,
+    CompileError,
+    Diagnostics,
+    NotScriptableError,
+    SourceRange,
+    TypeMismatchError,
+    UnsupportedError,
+)
 from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
@@ -88,6 +97,14 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
         NotScriptableError: the class does what no script class can do.
         CompileError: ``__init__`` cannot be compiled.
     """
+    diagnostics = Diagnostics()
+    type = _make_type(cls, range, diagnostics)
+    diagnostics.raise_all()
+    return type
+
+
+def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
+    """The type of the objects of ``cls``, incomplete and to be forgotten where ``__init__`` cannot be compiled."""
     found = kept_type(cls)
     if isinstance(found, ClassType):
         return found
@@ -97,6 +114,10 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
     try:
         _Filler(cls, type).fill(range)
         check_implements(cls, type, range)
+    except CompileError as error:
+        keep_type(cls, None)
+        type.is_incomplete = True
+        diagnostics.add(error)
     except BaseException:
         keep_type(cls, None)
         raise
@@ -105,12 +126,15 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 def compile_class(cls: type) -> None:
     """Compile all methods of ``cls``."""
-    type = script_class(cls)
+    diagnostics = Diagnostics()
+    type = _make_type(cls, UNKNOWN_RANGE, diagnostics)
     records = [*type.methods.values(), *type.static_methods.values()]
     records += [item.getter for item in type.properties.values()]
     records += [item.setter for item in type.properties.values() if item.setter is not None]
     for record in records:
-        record.ensure_defined()
+        with diagnostics.recovering():
+            record.ensure_defined()
+    diagnostics.raise_all()
 
 
 def _check(cls: type, range: SourceRange) -> None:

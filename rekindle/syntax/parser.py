@@ -6,10 +6,12 @@ The grammar of statements, one method each, is recursive descent; expressions ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from rekindle.errors import ParseError, Source, SourceRange
+from rekindle.errors import CompileError, Diagnostics, ParseError, Source, SourceRange
 from rekindle.syntax.depth import too_deep
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
@@ -56,6 +58,39 @@ def parse_module(source: Source | str) -> list[Stmt]:
     return _run(source, Parser.module)
 
 
+def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
+    """The statements of a program as far as they can be read, and the names of the definitions that cannot.
+
+    What is wrong goes to ``diagnostics``; reading goes on at the next definition that stands at the left margin.
+    """
+    body: list[Stmt] = []
+    lost: set[str] = set()
+    start = 0
+    while True:
+        parsed: list[Stmt] = []
+        try:
+            _run(source, partial(Parser.module, into=parsed), start=start)
+            return [*body, *parsed], lost
+        except CompileError as error:
+            diagnostics.add(error)
+            behind = parsed[-1].range.end if parsed else start
+            at = max(behind, error.range.start if error.range is not None else behind)
+            lost.update(_HEAD.findall(source.text, behind, _end_of_line(source.text, at)))
+            found = _HEAD.search(source.text, _end_of_line(source.text, at))
+            body += parsed
+            if found is None:
+                return body, lost
+            start = found.start()
+
+
+_HEAD = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
 def parse_function(source: Source | str) -> Def:
     """The one function definition that ``source`` holds."""
     return _run(source, Parser.one_function)
@@ -69,12 +104,12 @@ def parse_expression(source: Source | str) -> Expr:
 _R = TypeVar("_R")
 
 
-def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True) -> _R:
+def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True, start: int = 0) -> _R:
     """``parse`` what ``source`` holds; a ParseError where that nests so deeply that Python's stack does not suffice."""
     if isinstance(source, str):
         source = Source(source)
     try:
-        return parse(Parser(Lexer(source, layout=layout)))
+        return parse(Parser(Lexer(source, layout=layout, start=start)))
     except RecursionError:
         # The limit on depth keeps most callers from coming here; one that stands deep in its own recursion may.
         raise too_deep(source.range(0, len(source.text))) from None
@@ -118,9 +153,9 @@ class Parser(ExpressionParser):
 
     # --------------------------------------------------------------------------------------------------------- programs
 
-    def module(self) -> list[Stmt]:
-        """``(def | class | import | simple statements)* EOF``"""
-        body: list[Stmt] = []
+    def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
+        """``(def | class | import | simple statements)* EOF``, added to ``into`` as far as they can be read."""
+        body: list[Stmt] = [] if into is None else into
         while self.lexer.cur.kind != EOF:
             kind = self.lexer.cur.kind
             if kind == "@" or kind == "def":

@@ -84,7 +84,7 @@ def test_long_lists_are_cut() -> None:
     told = str(ProgramErrors(errors))
     assert told.startswith("23 problems keep this from being compiled.\n\n1. unsupported construct: problem 0\n")
     assert told.endswith(
-        "\n  … (12 more lines)\n"
+        "\n  … (18 more lines)\n"
         "Hint: say it in another way, or leave it to Python in a function marked with @ignore\n"
         "\n… and 3 more: 'errors' of this exception holds them all."
     )

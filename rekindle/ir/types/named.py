@@ -53,6 +53,8 @@ class ClassType(Type):
     static_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
     python_class: type | None = field(default=None, repr=False)
+    is_incomplete: bool = False
+    """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
     method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
     """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 
