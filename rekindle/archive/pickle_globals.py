@@ -20,6 +20,7 @@ from rekindle.archive.records import (
     SparseRecord,
     StorageClass,
     StorageRecord,
+    TensorNumber,
     TensorRecord,
 )
 from rekindle.ir.scalar_types import DTYPES, LAYOUTS
@@ -104,11 +105,11 @@ def _tensor(
         expect(requires_grad, bool, "a tensor that neither takes gradients nor does not"),
         bits=_bits(bits),
     )
-    _check_view(found)
+    check_view(found)
     return found
 
 
-def _check_view(tensor: TensorRecord) -> None:
+def check_view(tensor: TensorRecord) -> None:
     """
     Raises:
         Malformed: the tensor reaches outside of its storage.
@@ -228,6 +229,10 @@ def _list_of(type: str) -> Callable[[object], PickledTyped]:
     return build
 
 
+def _tensor_number(number: object) -> TensorNumber:
+    return TensorNumber(expect(number, int, "a tensor without a number"))
+
+
 def _complex(real: object, imaginary: object) -> complex:
     problem = "a complex number without its parts"
     return complex(expect(real, float, problem), expect(imaginary, float, problem))
@@ -268,6 +273,7 @@ _BUILDERS: Final[dict[tuple[str, str], Callable[..., object]]] = {
     ("torch.jit._pickle", "build_doublelist"): _list_of("List[float]"),
     ("torch.jit._pickle", "build_boollist"): _list_of("List[bool]"),
     ("torch.jit._pickle", "build_tensorlist"): _list_of("List[Tensor]"),
+    ("torch.jit._pickle", "build_tensor_from_id"): _tensor_number,
     ("torch.jit._pickle", "restore_type_tag"): _typed,
     ("collections", "OrderedDict"): _ordered_dict,
     ("builtins", "complex"): _complex,

@@ -112,6 +112,13 @@ class SparseRecord:
         return self.parts[-1].dtype
 
 
+@dataclass(slots=True, eq=False)
+class TensorNumber:
+    """A tensor by its place in the table of tensors, as archives up to 1.2 have it."""
+
+    number: int
+
+
 @dataclass(slots=True, frozen=True)
 class ClassName:
     """A class of the program, while a pickle is read."""
