@@ -1,6 +1,6 @@
 """fork and wait: calls that run on other threads."""
 
-from typing import Dict, List, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from torch import nn
 
 import rekindle
 from rekindle.runtime.futures import Future
+from tests.support.equality import assert_same
 from tests.support.messages import message_of
 
 
@@ -137,3 +138,90 @@ def test_fork_without_a_function():
         "        return torch.jit.fork()\n"
         "               ^^^^^^^^^^^^^^^^"
     )
+
+
+# --------------------------------------------------------------------------------------------------- futures everywhere
+
+
+def in_a_list(x):
+    futures: List[torch.jit.Future[torch.Tensor]] = [torch.jit.fork(scaled, x, n=i) for i in range(3)]
+    return [torch.jit.wait(future) for future in futures]
+
+
+def in_a_dict(x):
+    futures: Dict[str, torch.jit.Future[torch.Tensor]] = {"a": torch.jit.fork(scaled, x)}
+    futures["b"] = torch.jit.fork(scaled, x, 5)
+    for future in futures.values():
+        x = x + future.wait()
+    return x
+
+
+def in_an_optional(x):
+    future: Optional[torch.jit.Future[torch.Tensor]] = None
+    if bool(x.sum() > 0):
+        future = torch.jit.fork(scaled, x)
+    return future.wait() if future is not None else x
+
+
+def in_a_union(x):
+    future: Union[int, torch.jit.Future[torch.Tensor]] = torch.jit.fork(scaled, x)
+    if isinstance(future, int):
+        return x
+    else:
+        return future.wait()
+
+
+def in_a_tuple(x):
+    both = (torch.jit.fork(scaled, x), torch.jit.fork(scaled, x, 3))
+    first, second = both
+    return first.wait() + both[1].wait() + second.wait()
+
+
+class Later:
+    def __init__(self, future: torch.jit.Future[torch.Tensor]) -> None:
+        self.future: torch.jit.Future[torch.Tensor] = future
+
+    def get(self) -> torch.Tensor:
+        return self.future.wait()
+
+
+def in_an_attribute(x):
+    return Later(torch.jit.fork(scaled, x)).get()
+
+
+def of_a_wait(x):
+    return torch.jit.wait(torch.jit.fork(torch.jit.wait, torch.jit.fork(scaled, x)))
+
+
+def of_operators(x):
+    return torch.jit.fork(torch.add, x, x, alpha=2).wait() + torch.jit.fork(x.add, x).wait()
+
+
+EVERYWHERE = (in_a_list, in_a_dict, in_an_optional, in_a_union, in_a_tuple, in_an_attribute, of_a_wait, of_operators)
+
+
+@pytest.mark.parametrize("program", EVERYWHERE)
+def test_futures_in_every_place(program):
+    compiled = rekindle.script(program)
+    for x in (torch.ones(2), -torch.ones(3)):
+        for _ in range(3):
+            assert_same(compiled(x), program(x))
+
+
+class Pair(NamedTuple):
+    a: int
+    b: torch.Tensor
+
+
+def pair(x) -> Pair:
+    return Pair(1, x)
+
+
+def futures_within(x):
+    return [torch.jit.fork(scaled, x)], {"a": torch.jit.fork(pair, x)}
+
+
+def test_futures_come_out_in_containers():
+    futures, table = rekindle.script(futures_within)(torch.ones(1))
+    assert torch.equal(futures[0].wait(), torch.full((1,), 2.0))
+    assert isinstance(table["a"].wait(), Pair)
