@@ -96,6 +96,13 @@ class InitBinding:
         return ObjectInMaking(value, self)
 
 
+class _Unfinished(SimpleValue):
+    """An object that has not got its attributes yet."""
+
+    def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
+        """Even one that cannot be changed later gets them now."""
+
+
 class ObjectInMaking(SugaredValue):
     """An object whose ``__init__`` is being compiled."""
 
@@ -103,7 +110,7 @@ class ObjectInMaking(SugaredValue):
         self.value = value
         self.binding = binding
         self.type = binding.type
-        self.simple = SimpleValue(value)
+        self.simple = _Unfinished(value)
 
     @property
     def description(self) -> str:

@@ -170,6 +170,7 @@ class SimpleValue(SugaredValue):
         type = self.value.type
         if not isinstance(type, ClassType):
             raise UnsupportedError(f"an attribute of a value of type {type.annotation} cannot be assigned", range)
+        self.check_not_frozen(range, type, name)
         setter = type.properties.get(name)
         if setter is not None and setter.setter is not None:
             MethodValue(self.value, setter.setter).call(range, graph, [CallArgument(value, range=range)], [], 1)
@@ -197,6 +198,12 @@ class SimpleValue(SugaredValue):
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
         )
+
+    def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
+        if type.is_frozen:
+            raise UnsupportedError(
+                f"attribute '{name}' of '{type.basename}' cannot be assigned: the dataclass is frozen", range
+            )
 
     def attribute_type(self, name: str) -> Type | None:
         return self.value.type.attribute_type(name) if isinstance(self.value.type, ClassType) else None

@@ -64,6 +64,12 @@ def set_attribute(node: Node) -> Operation:
             self.__dict__[name] = value
 
         return set_own
+    if isinstance(owner, ClassType) and owner.is_frozen:
+
+        def set_frozen(self: Any, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        return set_frozen
     if table is None:
 
         def set_plain(self: Any, value: Any) -> None:

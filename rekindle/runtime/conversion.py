@@ -400,7 +400,7 @@ def _check_objects(
             if fitting is not found:
                 if isinstance(found, (torch.dtype, torch.layout, torch.memory_format)):
                     raise NoMatch(type.attributes[name].type, found, f"{path}.{name}")
-                setattr(value, name, fitting)
+                object.__setattr__(value, name, fitting)  # as a frozen dataclass does itself
             queue[before:] = [(item, owner, f"{path}.{name}") for item, owner, _ in queue[before:]]
 
 

@@ -49,7 +49,13 @@ from rekindle.scripting.annotations import (
 )
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
-from rekindle.scripting.dataclass_methods import check_dataclass, define_generated, generated_methods
+from rekindle.scripting.dataclass_methods import (
+    check_dataclass,
+    define_generated,
+    generated_methods,
+    inner_of_init_var,
+    is_frozen,
+)
 from rekindle.scripting.functions import record_of
 from rekindle.scripting.interfaces import check_implements, is_interface
 from rekindle.scripting.markers import is_left_to_python
@@ -147,7 +153,7 @@ def _check(cls: type, range: SourceRange) -> None:
             cause=Cause.INVALID_CLASS,
         )
     for name in _TAKEN_OVER:
-        if name in vars(cls):
+        if name in vars(cls) and not (is_frozen(cls) and _is_written_by_dataclass(vars(cls)[name])):
             raise NotScriptableError(
                 f"the class '{cls.__name__}' defines {name}, which no program calls",
                 range,
@@ -164,6 +170,10 @@ def _check(cls: type, range: SourceRange) -> None:
         )
 
 
+def _is_written_by_dataclass(function: Any) -> bool:
+    return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename == "<string>"
+
+
 class _Filler:
     """Gathers what a Python class has."""
 
@@ -177,13 +187,20 @@ class _Filler:
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
 
     def fill(self, range: SourceRange) -> None:
-        annotations = {name: annotation for name, (annotation, _) in class_annotations(self.cls).items()}
+        annotations = {
+            name: inner_of_init_var(annotation) or annotation
+            for name, (annotation, _) in class_annotations(self.cls).items()
+        }
         declared = {
             name: type_of_annotation(annotation, range, self.resolver)
             for name, annotation in annotations.items()
             if not _is_constant_of_class(name, annotation, self.cls)
         }
         generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
+        self.type.is_frozen = is_frozen(self.cls)
+        if "__init__" in generated:
+            for item in dataclasses.fields(self.cls):
+                self.type.add_attribute(item.name, declared[item.name])
         for name, member in vars(self.cls).items():
             if name not in generated and not ("__init__" in generated and name in declared):
                 self._member(name, member, declared, range)
@@ -200,7 +217,7 @@ class _Filler:
         if name == "__init__":
             return
         if isinstance(member, FunctionType):
-            made = dataclasses.is_dataclass(self.cls) and inspect.unwrap(member).__code__.co_filename == "<string>"
+            made = dataclasses.is_dataclass(self.cls) and _is_written_by_dataclass(member)
             if not made and not is_left_to_python(member):
                 type.methods[name] = self._record(name, member)
         elif isinstance(member, staticmethod):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 
 from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.sugared import ChainResolver, Resolver
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import ClassType, Type
+from rekindle.ir.types import ClassType, Type, optional
 from rekindle.program.definition import define_function
 from rekindle.scripting.constants import plain
+from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
@@ -20,24 +21,31 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
     """Refuse what a program cannot do for a dataclass.
 
     Raises:
-        NotScriptableError: a field has a factory for its default, or is for ``__post_init__`` only.
+        NotScriptableError: None can be given for a field, and cannot be told from the default that a factory makes.
     """
-    known = {item.name for item in dataclasses.fields(cls)}
-    for name, item in cls.__dataclass_fields__.items():
-        if item.default_factory is not dataclasses.MISSING:
+    for item in _parameters(cls):
+        if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
             raise NotScriptableError(
-                f"the field '{name}' of the dataclass '{cls.__name__}' has a default_factory, which no program calls",
+                f"the field '{item.name}' of the dataclass '{cls.__name__}' may be None and has a default_factory",
                 range,
-                hint="give the field when the object is made, or write __init__",
+                hint="None stands for the default in a program: leave Optional or the default_factory away",
                 cause=Cause.INVALID_CLASS,
             )
-        if name not in known and "InitVar" in str(item.type):
-            raise NotScriptableError(
-                f"the field '{name}' of the dataclass '{cls.__name__}' is an InitVar",
-                range,
-                hint="write __init__",
-                cause=Cause.INVALID_CLASS,
-            )
+
+
+def inner_of_init_var(annotation: object) -> object:
+    """The type within ``InitVar[…]``, also as a string; None for any other annotation."""
+    if isinstance(annotation, dataclasses.InitVar):
+        return annotation.type
+    if isinstance(annotation, str):
+        name, _, rest = annotation.partition("[")
+        return rest.rpartition("]")[0] if name.rpartition(".")[2] == "InitVar" else None
+    return None
+
+
+def is_frozen(cls: Any) -> bool:
+    """Whether the attributes of a dataclass cannot be assigned."""
+    return dataclasses.is_dataclass(cls) and bool(vars(cls)["__dataclass_params__"].frozen)
 
 
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
@@ -60,30 +68,86 @@ def define_generated(
     binding: SelfBinding,
 ) -> None:
     """Compile the method of ``cls`` that ``record`` is named after."""
-    text = _init_text(cls) if record.basename == "__init__" else _comparison_text(cls, record.basename)
-    (statement,) = parse_module(Source(text, f"<dataclass {cls.__qualname__}>"))
-    defaults = {item.name: plain(item.default) for item in _given(cls) if item.default is not dataclasses.MISSING}
+    if record.basename != "__init__":
+        definition = _parsed(_comparison_text(cls, record.basename), cls)
+        define_function(record, definition, resolver, self_binding=binding, parameter_types={"other": type})
+        return
+    fields = cls.__dataclass_fields__.values()
+    names = {f"_default_of_{item.name}": _default(item) for item in fields}
+    names |= {f"_factory_of_{item.name}": item.default_factory for item in fields}
+    given = _parameters(cls)
     define_function(
         record,
-        Def(statement.tree),
-        resolver,
+        _parsed(_init_text(cls), cls),
+        ChainResolver(PythonResolver(names), resolver),
         self_binding=binding,
-        defaults=defaults if record.basename == "__init__" else None,
-        parameter_types=declared if record.basename == "__init__" else {"other": type},
+        defaults={item.name: plain(_default(item)) for item in given if _has_default(item)},
+        parameter_types={
+            item.name: optional(declared[item.name]) if _is_made(item) else declared[item.name] for item in given
+        },
     )
 
 
-def _given(cls: Any) -> list[Any]:
-    return [item for item in dataclasses.fields(cls) if item.init]
+def _parsed(text: str, cls: type) -> Def:
+    (statement,) = parse_module(Source(text, f"<dataclass {cls.__qualname__}>"))
+    return Def(statement.tree)
+
+
+def _is_made(item: Any) -> bool:
+    """Whether the default of a field is made anew for each object."""
+    return item.default_factory is not dataclasses.MISSING
+
+
+def _has_default(item: Any) -> bool:
+    return _is_made(item) or item.default is not dataclasses.MISSING
+
+
+def _default(item: Any) -> object:
+    """What a parameter has by default: None stands for what the factory makes."""
+    return None if _is_made(item) else item.default
+
+
+def _parameters(cls: Any) -> list[Any]:
+    """What ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
+
+
+def _is_of_class(cls: Any, item: Any) -> bool:
+    """Whether it is a ClassVar."""
+    return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
+
+
+def _is_init_var(cls: Any, item: Any) -> bool:
+    return item not in dataclasses.fields(cls) and inner_of_init_var(item.type) is not None
 
 
 def _init_text(cls: Any) -> str:
-    by_name = [item for item in _given(cls) if getattr(item, "kw_only", False)]
-    parameters = ["self", *(item.name for item in _given(cls) if item not in by_name)]
+    given = _parameters(cls)
+    by_name = [item for item in given if getattr(item, "kw_only", False)]
+    parameters = ["self", *(item.name for item in given if item not in by_name)]
     parameters += ["*", *(item.name for item in by_name)] if by_name else []
-    body = [f"self.{item.name} = {item.name}" for item in _given(cls)]
-    body += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
+    body: list[str] = []
+    for item in dataclasses.fields(cls):
+        body += _assignment(item)
+    if hasattr(cls, "__post_init__"):
+        variables = [item.name for item in given if _is_init_var(cls, item)]
+        body.append(f"self.__post_init__({', '.join(variables)})")
     return f"def __init__({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in body or ["pass"])
+
+
+_LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
+
+
+def _assignment(item: Any) -> list[str]:
+    """How ``__init__`` gives a field its value."""
+    name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
+    if not item.init:
+        if not _has_default(item):
+            return []
+        return [f"self.{name} = {made if _is_made(item) else f'_default_of_{name}'}"]
+    if not _is_made(item):
+        return [f"self.{name} = {name}"]
+    return [f"if {name} is None: self.{name} = {made}", f"else: self.{name} = {name}"]
 
 
 def _comparison_text(cls: Any, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Dict, Final, List, Optional
 
 import pytest
@@ -548,21 +548,112 @@ def test_dataclasses():
     rekindle.script(Point)
 
 
+def made_by_function() -> List[int]:
+    return [7]
+
+
 @dataclass
 class Listing:
     items: List[int] = field(default_factory=list)
+    counts: Dict[str, int] = field(default_factory=dict)
+    point: Point = field(default_factory=lambda: Point(3))
+    start: List[int] = field(default_factory=made_by_function)
+
+
+@dataclass
+class Checked:
+    n: int = 4
+
+
+@dataclass
+class Filled:
+    items: List[int] = field(default_factory=list)
+    counts: Dict[str, int] = field(default_factory=dict, compare=False)
+    start: List[int] = field(default_factory=made_by_function)
+    made: Checked = field(default_factory=Checked)
+    last: List[int] = field(default_factory=list, init=False)
+
+
+def fills(n: int):
+    a, b = Filled(), Filled([n], start=[n, n])
+    a.items.append(n)
+    a.counts["n"] = n
+    b.last.append(4)
+    return a.items, b.items, a.counts, a.start, b.start, a.made.n, b.last, a.last, Filled().items, a.made is b.made
+
+
+def test_defaults_are_made_anew():
+    assert rekindle.script(fills)(3) == fills(3)
+    filled = Filled([1])
+    assert rekindle.script(takes_filled)(filled) == takes_filled(Filled([1]))
+
+
+def takes_filled(filled: Filled) -> int:
+    filled.items.append(5)
+    return len(filled.items)
 
 
 @dataclass(frozen=True)
 class Frozen:
     n: int
+    rate: float = 1.0
+
+    def doubled(self) -> Frozen:
+        return Frozen(self.n * 2, self.rate)
+
+    def changes(self) -> None:
+        self.n = 3  # type: ignore[misc]
+
+
+def freezes(n: int, given: Frozen):
+    frozen = Frozen(n)
+    return frozen.doubled().n, frozen == Frozen(n), given == frozen.doubled(), given.rate
+
+
+def changes_frozen(n: int) -> None:
+    Frozen(n).changes()
+
+
+def test_frozen_dataclasses():
+    f = rekindle.script(freezes)
+    for given in (Frozen(6), Frozen(6, 2)):
+        assert f(3, given) == freezes(3, given)
+    assert error_of(UnsupportedError, changes_frozen).partition("\n")[0] == (
+        "attribute 'n' of 'Frozen' cannot be assigned: the dataclass is frozen"
+    )
+
+
+@dataclass
+class WithVariables:
+    a: InitVar[int]
+    b: int = 2
+    c: InitVar[float] = 0.5
+    made: float = field(init=False)
+    kept: int = field(init=False, default=9)
+
+    def __post_init__(self, a: int, c: float) -> None:
+        self.made = self.b + a * c
+
+
+def uses_variables(n: int):
+    x, y = WithVariables(n), WithVariables(n, 3, c=2.0)
+    return x.made, y.made, y.b, x.kept, x == y
+
+
+def test_variables_of_init():
+    assert rekindle.script(uses_variables)(3) == uses_variables(3)
+
+
+@dataclass
+class Maybe:
+    items: Optional[List[int]] = field(default_factory=list)
 
 
 def test_dataclasses_that_are_refused():
-    assert error_of(NotScriptableError, Listing) == (
-        "the field 'items' of the dataclass 'Listing' has a default_factory, which no program calls\n"
-        "Hint: give the field when the object is made, or write __init__"
+    assert error_of(NotScriptableError, Maybe) == (
+        "the field 'items' of the dataclass 'Maybe' may be None and has a default_factory\n"
+        "Hint: None stands for the default in a program: leave Optional or the default_factory away"
     )
-    assert error_of(NotScriptableError, Frozen).partition("\n")[0] == (
-        "the class 'Frozen' defines __setattr__, which no program calls"
+    assert error_of(NotScriptableError, Listing).partition("\n")[0] == (
+        f"'{__name__}.Listing.<lambda>' is a lambda expression, which has no definition to compile."
     )

@@ -55,6 +55,8 @@ class ClassType(Type):
     python_class: type | None = field(default=None, repr=False)
     is_incomplete: bool = False
     """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
+    is_frozen: bool = False
+    """Whether only ``__init__`` may assign its attributes."""
     method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
     """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 

@@ -346,6 +346,48 @@ def aliases_see_writes(x: int) -> Tuple[int, int]:
     return a.count, b.count
 
 
+class Marked:
+    def __init__(self, n: int):
+        self.n = n
+
+    @torch.jit.ignore
+    def in_python(self, k: int) -> int:
+        return sum([self.n, k])
+
+    def twice(self) -> int:
+        return 2 * self.in_python(3)
+
+
+@program("class.ignore", (1,), (5,))
+def ignored_method(n: int) -> int:
+    return Marked(n).twice()
+
+
+class Parent:
+    def __init__(self, name: str):
+        self.name = name
+        self.children: List[Child] = []
+
+    def add(self, age: int) -> "Child":
+        child = Child(self, age)
+        self.children.append(child)
+        return child
+
+
+class Child:
+    def __init__(self, parent: Parent, age: int):
+        self.parent = parent
+        self.age = age
+
+
+@program("class.mutual_reference", (1,), (5,), torch="refuses")
+def parents_and_children(n: int) -> Tuple[bool, List[int]]:
+    parent = Parent("p")
+    child = parent.add(n)
+    child.parent.add(n + 1)
+    return child.parent is parent, [item.age for item in parent.children]
+
+
 @program("class.identity class.self_reference", (3,), (0,), torch="refuses")
 def linked_list(n: int) -> Tuple[int, int]:
     head = Node(0)

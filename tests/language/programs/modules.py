@@ -295,6 +295,21 @@ class HookOfTheModule(nn.Module):
         return x * 2
 
 
+@program("module.isinstance", (torch.ones(2),), (torch.zeros(2),))
+class AsksParts(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            if isinstance(part, nn.Linear):
+                x = part(x) * part.in_features
+            else:
+                x = part(x)
+        return x
+
+
 @torch.jit.interface
 class Layer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:

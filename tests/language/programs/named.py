@@ -1,13 +1,13 @@
 """Enums, NamedTuples and dataclasses."""
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import Enum
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from rekindle.errors import NotScriptableError, SchemaError, UndefinedNameError
+from rekindle.errors import SchemaError, UndefinedNameError, UnsupportedError
 from tests.language.corpus import known_to_torch, program, refused
 
 
@@ -235,15 +235,53 @@ class Listed:
     items: List[int] = field(default_factory=list)
 
 
-@refused(
-    "dataclass.default_factory",
-    NotScriptableError,
-    "the field 'items' of the dataclass 'Listed' has a default_factory",
-)
+@program("dataclass.default_factory", (3,), (0,), torch="refuses")
 def dataclass_default_factory(n: int) -> Tuple[List[int], int]:
     a, b = Listed(), Listed()
     a.items.append(n)
     return a.items, len(b.items)
+
+
+@known_to_torch
+@dataclass(frozen=True)
+class Fixed:
+    width: int
+    height: float = 1.5
+
+    def area(self) -> float:
+        return self.width * self.height
+
+
+@program("dataclass.frozen", (3,), (0,), torch="refuses")
+def dataclass_frozen(n: int) -> Tuple[float, bool, bool]:
+    fixed = Fixed(n, height=2.0)
+    return fixed.area(), fixed == Fixed(n, 2.0), fixed == Fixed(n)
+
+
+@refused(
+    "dataclass.frozen", UnsupportedError, "attribute 'width' of 'Fixed' cannot be assigned: the dataclass is frozen"
+)
+def dataclass_frozen_assigned(n: int) -> float:
+    fixed = Fixed(n)
+    fixed.width = 4
+    return fixed.area()
+
+
+@known_to_torch
+@dataclass
+class Scaled:
+    size: int
+    factor: InitVar[int] = 2
+    area: int = field(init=False)
+
+    def __post_init__(self, factor: int):
+        self.area = self.size * factor
+
+
+@program("dataclass.init_var dataclass.post_init", (3,), (0,), torch="refuses")
+def dataclass_init_var(n: int) -> Tuple[int, int, bool]:
+    scaled = Scaled(n, 5)
+    return scaled.area, Scaled(n, factor=n).area, scaled == Scaled(n)
 
 
 @refused("dataclass.repr", UndefinedNameError, "'Box' has no attribute or method '__str__'")
