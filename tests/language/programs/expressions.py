@@ -46,7 +46,7 @@ def int_bits(a: int, b: int) -> Tuple[int, int, int, int, int]:
     return a & b, a | b, a ^ b, a << 2, a >> 1
 
 
-@refused("int.invert", SchemaError, "no overload of 'aten::bitwise_not'")
+@program("int.invert", (12,), (-5,), torch="refuses")
 def int_invert(n: int) -> int:
     return ~n
 
