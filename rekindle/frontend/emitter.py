@@ -23,6 +23,7 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.archive_names import ArchiveNames, LocalFunction
 from rekindle.frontend.assignments import AssignmentEmitter
 from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
@@ -280,6 +281,21 @@ class FunctionEmitter(AssignmentEmitter):
                 delete.call(tree.range, self.graph, arguments, [], 0)
             else:
                 raise UnsupportedError("this cannot be deleted", target.range)
+
+    def _emit_local_function(self, tree: Tree) -> None:
+        definition = Def(tree)
+        body = definition.body
+        if not isinstance(self.resolver, ArchiveNames):
+            raise UnsupportedError("'def' statements are not supported", definition.range)
+        if definition.params or body[-1].tree.kind != Return.KIND:
+            raise UnsupportedError("a function within a function takes nothing here and ends in a return", tree.range)
+
+        def emit() -> Value:
+            self.emit_statements(body[:-1])
+            return self.emit_expression(Return(body[-1].tree).value)
+
+        name = definition.name.name
+        self.environment.assign(name, tree.range, LocalFunction(name, emit))
 
     # ----------------------------------------------------------------------------------- raise, assert
 
@@ -543,4 +559,5 @@ class FunctionEmitter(AssignmentEmitter):
         "if": _emit_if,
         "with": _emit_with,
         "given_up": _emit_given_up,
+        "def": _emit_local_function,
     }

@@ -107,7 +107,7 @@ def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> 
             with diagnostics.recovering():
                 _add_decorated(owner, Decorated(statement.tree), resolver)
     owner.is_incomplete = diagnostics.has_failed
-    owner.python_class = _python_class(owner)
+    give_python_class(owner)
     methods = [*owner.methods.values(), *owner.static_methods.values()]
     for method in sorted(methods, key=lambda record: record.basename != "__init__"):
         with diagnostics.recovering():
@@ -206,7 +206,8 @@ def _python_property(item: Property) -> property:
     return property(_python_method(item.getter), setter)
 
 
-def _python_class(owner: ClassType) -> type:
+def give_python_class(owner: ClassType) -> None:
+    """Make the Python class of a class whose methods and constants are known."""
     methods: dict[str, Any] = {name: _python_method(record) for name, record in owner.methods.items()}
     methods |= {name: staticmethod(_python_method(record)) for name, record in owner.static_methods.items()}
     methods |= {name: _python_property(item) for name, item in owner.properties.items()}
@@ -214,7 +215,7 @@ def _python_class(owner: ClassType) -> type:
         methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
     made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})
     keep_type(made, owner)
-    return made
+    owner.python_class = made
 
 
 def _python_method(record: FunctionRecord) -> Callable[..., Any]:

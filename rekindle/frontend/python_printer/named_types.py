@@ -28,9 +28,10 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
             _slot(printer, slot.name, printer.spell(slot.type), is_first=index == 0)
         for name, value in owner.constants.items():
             _constant(printer, name, value)
-        for method in (*owner.methods.values(), *owner.static_methods.values()):
+        # Static methods are functions whose names begin with that of the class.
+        for method in owner.methods.values():
             printer.print_function(method)
-        if not (owner.is_module or owner.attributes or owner.constants or owner.methods or owner.static_methods):
+        if not (owner.is_module or owner.attributes or owner.constants or owner.methods):
             printer.line("pass")
 
 

@@ -1,0 +1,331 @@
+"""The texts of an archive become types and functions, each when it is first asked for."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.errors import CompileError, ParseError, Source, SourceRange, UndefinedNameError
+from rekindle.frontend.archive_names import ArchiveNames, no_functions, no_schemas
+from rekindle.frontend.classes import ObjectBinding
+from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.interfaces import interface_schema
+from rekindle.frontend.python_printer import NamedType
+from rekindle.frontend.signatures import literal_value
+from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
+from rekindle.ir.attributes import infer_type
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import (
+    ANY,
+    TENSOR,
+    ClassType,
+    EnumType,
+    FunctionType,
+    InterfaceType,
+    TupleType,
+    Type,
+)
+from rekindle.ir.types.named import AttributeKind
+from rekindle.program.classes import give_python_class
+from rekindle.program.definition import define_function
+from rekindle.runtime.executor import execute
+from rekindle.syntax.parser import parse_expression, parse_module
+from rekindle.syntax.views import (
+    Assign,
+    ClassDef,
+    Def,
+    Expr,
+    Ident,
+    ListLiteral,
+    Param,
+    Return,
+    Stmt,
+    StringLiteral,
+    Subscript,
+    Var,
+)
+
+SourceReader = Callable[[str], "Source | None"]
+"""The text in which the names below a qualifier are defined: of ``__torch__.a.b``, the member
+``code/__torch__/a/b.py``."""
+
+_LIBRARY_CLASSES: Final = "__torch__.torch.classes."
+"""The names of classes that are written in C++ begin so; no text defines them."""
+
+
+class SourceImporter:
+    """Reads types and functions from the texts of an archive.
+
+    Types are made when they are first asked for, bodies of functions compiled when they are first called or looked at.
+
+    Args:
+        read_source: gives the text of a qualifier.
+        constants: what the texts call ``CONSTANTS.c0``, ``CONSTANTS.c1`` …
+        preferred: functions that stand for an operator, by its kind, where their signatures fit.
+        missing_operator: the schemas of operators whose library is not installed, where they are known.
+        missing_class: makes the type of a class written in C++; by default one that has a name only.
+        origin: the place in the author's source that a place in an archive's text stands for.
+    """
+
+    def __init__(
+        self,
+        read_source: SourceReader,
+        constants: Sequence[object] = (),
+        *,
+        preferred: Callable[[str], Sequence[FunctionRecord]] = no_functions,
+        missing_operator: Callable[[str], Sequence[FunctionSchema]] = no_schemas,
+        missing_class: Callable[[str], ClassType] = ClassType,
+        origin: Callable[[SourceRange], SourceRange] | None = None,
+    ) -> None:
+        self.names = ArchiveNames(self.find_type, constants, preferred, missing_operator)
+        self._read_source = read_source
+        self._missing_class = missing_class
+        self._origin = origin
+        self._definitions: dict[str, dict[str, ClassDef | Def]] = {}
+        self._types: dict[str, NamedType | None] = {}
+
+    def load_type(self, name: str) -> NamedType:
+        """The type or function of a qualified name, ``__torch__.a.b.Net``.
+
+        Raises:
+            UndefinedNameError: the archive has none.
+            ParseError: its text is no program.
+            CompileError: its definition is not one that an archive may hold.
+        """
+        found = self.find_type(name)
+        if found is None:
+            raise UndefinedNameError(f"the archive does not define '{name}'")
+        return found
+
+    def find_type(self, name: str) -> NamedType | None:
+        """The same; None where there is none."""
+        if name not in self._types:
+            self._types[name] = None
+            if name.startswith(_LIBRARY_CLASSES):
+                if name.count(".") > _LIBRARY_CLASSES.count("."):
+                    self._types[name] = self._missing_class(name)
+            else:
+                self._import(name)
+        return self._types[name]
+
+    def resolve_type(self, text: str) -> Type:
+        """The type that ``text`` spells: ``Optional[List[__torch__.a.b.Net]]``.
+
+        Raises:
+            CompileError: none.
+        """
+        return parse_type_expression(parse_expression(Source(text)), self.names)
+
+    def _import(self, name: str) -> None:
+        qualifier, _, basename = name.rpartition(".")
+        definition = self._definitions_of(qualifier).get(basename) if qualifier else None
+        if definition is None:
+            return
+        try:
+            if isinstance(definition, Def):
+                self._types[name] = FunctionType(self._function(name, definition))
+            else:
+                self._import_class(name, definition)
+        except BaseException:
+            del self._types[name]
+            raise
+
+    def _definitions_of(self, qualifier: str) -> dict[str, ClassDef | Def]:
+        """The definitions in the text of a qualifier, by name."""
+        found = self._definitions.get(qualifier)
+        if found is None:
+            source = self._read_source(qualifier)
+            found = self._definitions[qualifier] = {} if source is None else _definitions_in(source)
+        return found
+
+    # ---------------------------------------------------------------------------------------------------- functions
+
+    def _function(self, name: str, definition: Def, self_binding: SelfBinding | None = None) -> FunctionRecord:
+        def define(record: FunctionRecord) -> None:
+            defaults = {
+                param.name.name: self._default(param) for param in definition.params if param.default is not None
+            }
+            define_function(record, definition, self.names, self_binding=self_binding, defaults=defaults)
+            if self._origin is not None:
+                for node in record.graph.all_nodes():
+                    node.range = self._origin(node.range)
+
+        return FunctionRecord(name, definer=define)
+
+    def _default(self, param: Param) -> object:
+        """The value of a default argument: a literal, or what one of the few expressions that archives hold gives
+        (``inf``, ``torch.device("cpu")``, ``CONSTANTS.c0``)."""
+        assert param.default is not None
+        try:
+            return literal_value(param.default)
+        except CompileError:
+            return self._evaluate(param.default)
+
+    def _evaluate(self, expr: Expr) -> object:
+        body = [Return.create(expr.range, expr)]
+        definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
+        record = FunctionRecord("default")
+        define_function(record, definition, self.names)
+        return execute(record, [])
+
+    # ------------------------------------------------------------------------------------------------------ classes
+
+    def _import_class(self, name: str, definition: ClassDef) -> None:
+        bases = [dotted_name(base) for base in definition.bases]
+        make = _CLASSES.get(bases[0] or "") if len(bases) == 1 else SourceImporter._script_class if not bases else None
+        if make is None:
+            raise CompileError(
+                f"the class '{name}' derives from what no class of an archive derives from", definition.range
+            )
+        make(self, name, definition)
+
+    def _script_class(self, name: str, definition: ClassDef) -> None:
+        type = self._types[name] = ClassType(name)
+        self._fill(type, definition)
+        give_python_class(type)
+
+    def _module(self, name: str, definition: ClassDef) -> None:
+        type = self._types[name] = ClassType(name, is_module=True)
+        self._fill(type, definition)
+
+    def _fill(self, owner: ClassType, definition: ClassDef) -> None:
+        """Give ``owner`` what the body of its definition says."""
+        body = _read_body(definition)
+        for name, annotation in body.slots:
+            type = parse_type_expression(annotation, self.names)
+            owner.add_attribute(name, type, body.kind_of(name, type, owner.is_module))
+        for name, value in body.constants:
+            owner.constants[name] = self._constant(value)
+        for method in body.methods:
+            name = method.name.name
+            if name in owner.methods:
+                raise CompileError(f"the class '{owner.name}' has two methods '{name}'", method.name.range)
+            owner.methods[name] = self._function(f"{owner.name}.{name}", method, ObjectBinding(owner))
+
+    def _constant(self, value: Expr) -> object:
+        try:
+            return literal_value(value)
+        except CompileError:
+            return self._evaluate(value)
+
+    def _interface(self, name: str, definition: ClassDef) -> None:
+        base = dotted_name(definition.bases[0])
+        type = self._types[name] = InterfaceType(name, is_module=base == "ModuleInterface")
+        for method in _read_body(definition).methods:
+            type.methods[method.name.name] = interface_schema(type, method, self.names)
+
+    def _named_tuple(self, name: str, definition: ClassDef) -> None:
+        slots = _read_body(definition).slots
+        types = tuple(parse_type_expression(annotation, self.names) for _, annotation in slots)
+        self._types[name] = TupleType(types, name, tuple(field for field, _ in slots))
+
+    def _enum(self, name: str, definition: ClassDef) -> None:
+        members = {member: self._constant(value) for member, value in _read_body(definition).constants}
+        basename = name.rpartition(".")[2]
+        python = enum.Enum(basename, members, module=name.rpartition(".")[0])  # type: ignore[misc]
+        first = next(iter(members.values()), None)
+        self._types[name] = EnumType(name, infer_type(first) or ANY, dict(python.__members__), python)
+
+
+_CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
+    "Module": SourceImporter._module,
+    "NamedTuple": SourceImporter._named_tuple,
+    "Interface": SourceImporter._interface,
+    "ModuleInterface": SourceImporter._interface,
+    "Enum": SourceImporter._enum,
+    "": SourceImporter._script_class,
+    "object": SourceImporter._script_class,
+}
+"""What a class is, by what it derives from."""
+
+
+def _definitions_in(source: Source) -> dict[str, ClassDef | Def]:
+    found: dict[str, ClassDef | Def] = {}
+    for statement in parse_module(source):
+        if statement.tree.kind == Assign.KIND:
+            continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
+        if statement.tree.kind not in (ClassDef.KIND, Def.KIND):
+            raise ParseError("the text of an archive holds classes and functions only", statement.range)
+        definition = ClassDef(statement.tree) if statement.tree.kind == ClassDef.KIND else Def(statement.tree)
+        if definition.name.name in found:
+            raise ParseError(f"'{definition.name.name}' is defined twice", definition.name.range)
+        found[definition.name.name] = definition
+    return found
+
+
+@dataclass(slots=True)
+class _Body:
+    """What the body of a class says."""
+
+    slots: list[tuple[str, Expr]]
+    """Attributes and their types."""
+    constants: list[tuple[str, Expr]]
+    methods: list[Def]
+    parameters: frozenset[str] = frozenset()
+    buffers: frozenset[str] | None = None
+    """None in archives that do not tell."""
+
+    def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
+        if name in self.parameters:
+            return "parameter"
+        if self.buffers is None:
+            # Releases before 1.6: the tensors of a module that are not parameters were its buffers.
+            return "buffer" if is_module and type == TENSOR else "attribute"
+        return "buffer" if name in self.buffers else "attribute"
+
+
+def _read_body(definition: ClassDef) -> _Body:
+    body = _Body([], [], [])
+    for statement in definition.body:
+        if statement.tree.kind == Def.KIND:
+            body.methods.append(Def(statement.tree))
+        elif statement.tree.kind == Assign.KIND:
+            _read_assignment(body, Assign(statement.tree))
+        elif statement.tree.kind != "pass":
+            raise _not_in_class(statement)
+    return body
+
+
+def _read_assignment(body: _Body, assign: Assign) -> None:
+    """``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] = Tensor``, ``__parameters__ = ["weight", ]``."""
+    if len(assign.targets) != 1:
+        raise _not_in_class(assign)
+    target = assign.targets[0]
+    if target.tree.kind == Subscript.KIND:
+        subscript = Subscript(target.tree)
+        if dotted_name(subscript.value) != "__annotations__" or len(subscript.indices) != 1 or assign.value is None:
+            raise _not_in_class(assign)
+        body.slots.append((_string(subscript.indices[0]), assign.value))
+        return
+    if target.tree.kind != Var.KIND:
+        raise _not_in_class(assign)
+    name = Var(target.tree).name.name
+    if name in ("__parameters__", "__buffers__", "__annotations__", "__forward_hooks__", "__forward_pre_hooks__"):
+        names = frozenset(_string(item) for item in _items(assign))
+        if name == "__parameters__":
+            body.parameters = names
+        elif name == "__buffers__":
+            body.buffers = names
+    elif assign.value is not None:
+        body.constants.append((name, assign.value))
+    elif assign.annotation is not None:
+        body.slots.append((name, assign.annotation))
+
+
+def _items(assign: Assign) -> list[Expr]:
+    if assign.value is None or assign.value.tree.kind != ListLiteral.KIND:
+        raise _not_in_class(assign)
+    return ListLiteral(assign.value.tree).items
+
+
+def _string(expr: Expr) -> str:
+    if expr.tree.kind != StringLiteral.KIND:
+        raise ParseError("a name in quotes must stand here", expr.range)
+    return StringLiteral(expr.tree).text
+
+
+def _not_in_class(statement: Stmt) -> ParseError:
+    return ParseError("this cannot stand in the class of an archive", statement.range)
