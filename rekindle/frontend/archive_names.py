@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import find_builtin_functions
-from rekindle.frontend.classes import ScriptClassValue
+from rekindle.frontend.classes import NewObject, ScriptClassValue
 from rekindle.frontend.interfaces import InterfaceValue
 from rekindle.frontend.python_printer.names import NamedType
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
@@ -216,31 +216,10 @@ class _Class(ScriptClassValue):
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         if name == "__new__":
-            return _New(self.type)
+            return NewObject(self.type)
         if name in self.type.methods or name in self.type.constants:
             return super().attribute(range, graph, name)
         return self.names.named(f"{self.type.name}.{name}", range)
-
-
-class _New(SugaredValue):
-    """``C.__new__``"""
-
-    def __init__(self, type: ClassType) -> None:
-        self.type = type
-
-    @property
-    def description(self) -> str:
-        return f"'__new__' of '{self.type.basename}'"
-
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return SimpleValue(graph.insert_node(graph.create("prim::CreateObject", types=[self.type], range=range)).output)
 
 
 class _Enum(SugaredValue):

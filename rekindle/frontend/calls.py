@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.classes import NewObject
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
@@ -210,6 +211,11 @@ class CallEmitter(LoopEmitter):
             value = self.graph.insert_constant(None, type, call.range)
         return SimpleValue(value)
 
+    def _new(self, call: Apply, hint: Type | None) -> SugaredValue:
+        form = self.emit_sugared(call.callee)
+        assert isinstance(form, NewObject)
+        return SimpleValue(self.insert_node("prim::CreateObject", call.range, [], [form.type]).output)
+
     def _uninitialized(self, call: Apply, hint: Type | None) -> SugaredValue:
         (item,) = self._expect(call, 1, 1)
         type = parse_type_expression(item, self.resolver)
@@ -236,5 +242,6 @@ class CallEmitter(LoopEmitter):
         "fork": _fork,
         "awaitable": _awaitable,
         "uninitialized": _uninitialized,
+        "__new__": _new,
         "unchecked_cast": _unchecked_cast,
     }

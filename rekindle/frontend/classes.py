@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -58,6 +59,14 @@ class ScriptClassValue(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         return construct(self.type, range, graph, args, kwargs)
+
+
+class NewObject(SpecialForm):
+    """``C.__new__``: called with the class, which is no value, an object without attributes."""
+
+    def __init__(self, type: ClassType) -> None:
+        super().__init__("__new__")
+        self.type = type
 
 
 class ObjectBinding:

@@ -275,6 +275,10 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TensorType):
             return SimpleValue(graph.insert("aten::select", [self.value, 0, index], range=range))
         if isinstance(type, ClassType):
+            if type.is_module and "__getitem__" not in type.methods and type_hint is not None:
+                # An item of a container of modules, whose type an archive declares.
+                made = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
+                return SimpleValue(graph.insert_node(made).output)
             method = self.attribute(range, graph, "__getitem__")
             return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)

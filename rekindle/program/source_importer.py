@@ -244,7 +244,7 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
 
 def _definitions_in(source: Source) -> dict[str, ClassDef | Def]:
     found: dict[str, ClassDef | Def] = {}
-    for statement in parse_module(source):
+    for statement in parse_module(source, nested_functions=True):
         if statement.tree.kind == Assign.KIND:
             continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
         if statement.tree.kind not in (ClassDef.KIND, Def.KIND):

@@ -53,9 +53,10 @@ from rekindle.syntax.views import (
 )
 
 
-def parse_module(source: Source | str) -> list[Stmt]:
-    """The statements of a program: definitions, classes, imports, assignments."""
-    return _run(source, Parser.module)
+def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
+    """The statements of a program: definitions, classes, imports, assignments. The texts of archives have functions
+    within functions, too."""
+    return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
@@ -152,6 +153,11 @@ class Parser(ExpressionParser):
         }
 
     # --------------------------------------------------------------------------------------------------------- programs
+
+    def archive_text(self) -> list[Stmt]:
+        """A program in which functions may stand within functions."""
+        self._compound["def"] = self.function
+        return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
         """``(def | class | import | simple statements)* EOF``, added to ``into`` as far as they can be read."""
