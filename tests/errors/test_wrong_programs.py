@@ -14,6 +14,7 @@ import torch
 
 import rekindle
 from rekindle.errors import CompileError, InternalError, RekindleError
+from tests.errors.wrong_program_causes import CAUSES
 from tests.errors.wrong_programs import CALLS, LIVE, TEXTS
 from tests.support.golden import GoldenTexts
 
@@ -58,6 +59,9 @@ def test_wrong_call(name: str, folder: Path, golden: GoldenTexts) -> None:
 def check(name: str, error: RekindleError, folder: Path, golden: GoldenTexts) -> None:
     assert not isinstance(error, InternalError)
     assert isinstance(error, CompileError), "an error of the compiler's own, with a place in the program"
+    assert error.errors == (error,), "one mistake, one report"
+    assert name in CAUSES[error.cause]
+    assert error.suggestion
     golden(f"errors/{name}", told(error, folder))
 
 
