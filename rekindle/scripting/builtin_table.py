@@ -67,6 +67,9 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 def builtin_kind(function: object) -> str | None:
     """The kind of the operator that ``function`` stands for, or None: it is to be compiled, or cannot be."""
+    if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
+        # What loads torch.compile wraps some functions that stand in the table, torch.manual_seed among them.
+        function = inspect.unwrap(function)
     kind = _TABLE.get(id(function))
     if kind is None:
         kind = _kind_by_name(function)

@@ -48,3 +48,11 @@ def test_operators(function, kind):
 )
 def test_what_is_no_operator(function):
     assert builtin_kind(function) is None
+
+
+def test_torch_compile_hides_nothing():
+    """It wraps this function when it is loaded, whenever that is."""
+    before = torch.manual_seed
+    wrapped = torch._disable_dynamo(torch.random.manual_seed)
+    assert wrapped is not torch.random.manual_seed
+    assert builtin_kind(before) == builtin_kind(wrapped) == "aten::manual_seed"
