@@ -7,6 +7,7 @@ source. Of the others a program holds the Python object.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -19,7 +20,7 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ANY, BOOL, INT, NONE, STRING, ClassType, Type, optional
 from rekindle.program.module import ObjectBinding
@@ -34,6 +35,12 @@ _COMPILED: Final[dict[type, dict[str, Type]]] = {
 }
 """Classes that are compiled, with the types of their attributes."""
 
+
+def _autocast_parameters(dtype: torch.dtype) -> tuple[Argument, ...]:
+    number = Argument("dtype", INT, DTYPE_NUMBERS[dtype])
+    return Argument("enabled", BOOL, True), number, Argument("cache_enabled", BOOL, True)
+
+
 _HELD: Final[dict[type, tuple[Argument, ...]]] = {
     torch.inference_mode: (Argument("mode", BOOL, True),),
     torch.autograd.profiler.record_function: (Argument("name", STRING), Argument("args", optional(STRING), None)),
@@ -43,8 +50,16 @@ _HELD: Final[dict[type, tuple[Argument, ...]]] = {
         Argument("enabled", BOOL, True),
         Argument("cache_enabled", optional(BOOL), None),
     ),
+    torch.cpu.amp.autocast_mode.autocast: _autocast_parameters(torch.bfloat16),
+    torch.cuda.amp.autocast_mode.autocast: _autocast_parameters(torch.float16),
 }
 """Classes of which a program makes objects by calling Python, with what they take."""
+
+_DEVICES: Final[dict[type, str]] = {
+    torch.cpu.amp.autocast_mode.autocast: "cpu",
+    torch.cuda.amp.autocast_mode.autocast: "cuda",
+}
+"""Older names for ``torch.autocast`` of one kind of device. Python deprecates them; what they make is the same."""
 
 _types: dict[type, ClassType] = {}
 
@@ -83,13 +98,24 @@ class ContextManagerValue(SugaredValue):
     def _call_python(
         self, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
     ) -> SugaredValue:
-        type = class_type_of(self.cls)
+        type = class_type_of(torch.autocast if self.cls in _DEVICES else self.cls)
         schema = FunctionSchema(self.cls.__name__, "", _HELD[self.cls], (Argument("", type),))
         _, plan = match_schemas(self.cls.__name__, [schema], range, args, kwargs)
         node = graph.create("prim::PythonOp", plan.inputs(graph, range), types=[type], range=range)
         node.attributes["name"] = self.cls.__name__
-        node.attributes["function"] = ConstantObject(_autocast if self.cls is torch.autocast else self.cls)
+        node.attributes["function"] = ConstantObject(_maker(self.cls))
         return SimpleValue(graph.insert_node(node).output)
+
+
+def _maker(cls: type) -> Any:
+    """What makes an object of ``cls`` of the values that programs have: dtypes are numbers there."""
+    if cls in _DEVICES:
+        return partial(_autocast_for, _DEVICES[cls])
+    return _autocast if cls is torch.autocast else cls
+
+
+def _autocast_for(device_type: str, enabled: bool, dtype: int, cache_enabled: bool) -> Any:
+    return _autocast(device_type, dtype, enabled, cache_enabled)
 
 
 def _autocast(device_type: str, dtype: int | None, enabled: bool, cache_enabled: bool | None) -> Any:

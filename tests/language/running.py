@@ -31,7 +31,8 @@ def outcome(function: Any, inputs: Inputs) -> Outcome:
     printed = io.StringIO()
     answer: Any = None
     raised: BaseException | None = None
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`torch\.(cpu|cuda)\.amp\.autocast", FutureWarning)
         try:
             answer = _plain(copy.deepcopy(function(*inputs)))
         except Exception as error:

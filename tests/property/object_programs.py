@@ -212,7 +212,7 @@ class _Writer:
         options += [f"str({i})", f'f"{{{i}}}-{{{b}}}"[:9]' if '"' not in i + b else f"str({i})"]
         options += [f"'-'.join([{a}, {b}])[:9]", f"'{{}}:{{:3d}}'.format({b}, {i})[:9]", f"Cell.join({a}, {b})"]
         options += [f"str({self.expression(scope, 'f', 0)})", f"({a} if {self.expression(scope, 'b', 0)} else {b})"]
-        options += [f"{self.expression(scope, 'p', 0)}[1]", f"{a}.strip('a').center(5, '*')", f"'%d|%s' % ({i}, {b})"]
+        options += [f"{self.expression(scope, 'p', 0)}[1]", f"{a}.strip('a').center(5, '*')", f"('%d|%s' % ({i}, {b}))"]
         options += [f"','.join([str(e) for e in {self.place(scope, 'v')}])[:9]", f"{a}.split('-')[0]"]
         if self.needed:
             options += [f"{a}[{i}]", f"{a}.split({b})[0]"]

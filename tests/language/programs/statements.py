@@ -372,6 +372,22 @@ def with_inference_mode(x: Tensor) -> bool:
     return y.is_inference()
 
 
+@program("with.autocast", (torch.ones(2, 2),), (torch.zeros(2, 2),))
+def with_autocast(x: Tensor) -> Tuple[Tensor, Tensor]:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = torch.mm(x, x)
+    return y, torch.mm(x, x)
+
+
+@program("with.autocast", (torch.ones(2, 2),), (torch.zeros(2, 2),))
+def with_autocast_of_one_device(x: Tensor) -> Tuple[Tensor, Tensor]:
+    with torch.cpu.amp.autocast():
+        y = torch.mm(x, x)
+        with torch.cpu.amp.autocast(enabled=False):
+            z = torch.mm(x, x)
+    return y, z
+
+
 @program("with.record_function", (torch.ones(2),), (torch.zeros(1),))
 def with_record_function(x: Tensor) -> Tensor:
     with torch.autograd.profiler.record_function("a part"):
