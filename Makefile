@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden pages clean
+.PHONY: help setup demo test test-packages lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -31,6 +31,21 @@ demo: setup ## real models, step by step: source, tree, graph, instructions, and
 
 test: setup ## the tests
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+
+# An environment of its own, which sees what .venv has: torch is not installed twice.
+PACKAGES := .venv-packages
+PACKAGES_STAMP := $(PACKAGES)/.setup-stamp
+
+$(PACKAGES_STAMP): tests/packages/requirements.txt $(STAMP)
+	test -x $(PACKAGES)/bin/python || $(BIN)/python -m venv $(PACKAGES)
+	$(PACKAGES)/bin/python -c 'import sysconfig; from pathlib import Path; \
+		Path(sysconfig.get_path("purelib"), "of_venv.pth").write_text("import site; site.addsitedir(\"" + \
+		"$(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")" + "\")\n")'
+	$(PACKAGES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/packages/requirements.txt
+	@touch $@
+
+test-packages: $(PACKAGES_STAMP) ## packages that script, run through the drop-in (installs them into .venv-packages)
+	$(PACKAGES)/bin/python -m pytest -p no:xdist tests/packages/package_tests.py
 
 lint: lint-code lint-format lint-types lint-order ## ruff, mypy and the order of the house
 
@@ -67,5 +82,5 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.ops.page
 
 clean: ## remove what was made, the environment too
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PACKAGES) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

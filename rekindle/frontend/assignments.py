@@ -214,7 +214,7 @@ class AssignmentEmitter(CallEmitter):
         base = self.emit_expression(target.value)
         range = statement.range
         if isinstance(base.type, TensorType):
-            view, tensors = self.slice_and_select(target.range, base, target.indices)
+            view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))
             if not tensors:
                 self._augment(statement, view)
                 return
@@ -223,9 +223,10 @@ class AssignmentEmitter(CallEmitter):
             self.insert("aten::index_put_", range, view, indices, self._augment(statement, indexed))
             return
         check_items_can_change(base, target.range)
-        if len(target.indices) != 1 or target.indices[0].tree.kind == "slice":
+        written = self.indices_of(target)
+        if len(written) != 1 or written[0].tree.kind == "slice":
             raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
-        index = self.emit_expression(target.indices[0])
+        index = self.emit_expression(written[0])
         rhs = self.emit_expression(statement.value)
         current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
         result = self._apply(statement, current, rhs)

@@ -156,6 +156,10 @@ class Environment:
             frame = frame.parent
         return found
 
+    def is_builtin(self, name: str, range: SourceRange) -> bool:
+        """Whether ``name`` means here what Python itself has under it."""
+        return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
+
     def find_local(self, name: str) -> SugaredValue | None:
         """What an assignment in the program has made of ``name``."""
         variable = self.frame.variable(name)

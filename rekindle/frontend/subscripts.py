@@ -32,7 +32,7 @@ from rekindle.ir.types import (
     optional,
     unify_all,
 )
-from rekindle.syntax.views import Expr, SliceExpr, Subscript
+from rekindle.syntax.views import Apply, Expr, SliceExpr, Subscript, Var
 
 _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
 
@@ -52,7 +52,7 @@ class SubscriptEmitter(ConditionEmitter):
     def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
         subscript = Subscript(expr.tree)
         base = self.emit_sugared(subscript.value)
-        indices = subscript.indices
+        indices = self.indices_of(subscript)
         value = base.value if isinstance(base, SimpleValue) else None
         if value is not None and isinstance(value.type, TensorType):
             return SimpleValue(self._index_tensor(expr.range, value, indices))
@@ -70,6 +70,23 @@ class SubscriptEmitter(ConditionEmitter):
         if value is not None and isinstance(value.type, TupleType):
             return SimpleValue(self._index_tuple(expr.range, value, index))
         return base.item(expr.range, self.graph, index, hint)
+
+    def indices_of(self, subscript: Subscript) -> list[Expr]:
+        """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first."""
+        return [self._plain_slice(index) for index in subscript.indices]
+
+    def _plain_slice(self, index: Expr) -> Expr:
+        if index.tree.kind != Apply.KIND:
+            return index
+        call = Apply(index.tree)
+        if call.callee.tree.kind != Var.KIND or call.attributes or not 1 <= len(call.inputs) <= 3:
+            return index
+        name = Var(call.callee.tree).name
+        if name.name != "slice" or not self.environment.is_builtin(name.name, name.range):
+            return index
+        given = [None if part.tree.kind == "none" else part for part in call.inputs]
+        start, stop, step = [None, *given, None] if len(given) == 1 else [*given, None][:3]
+        return SliceExpr.create(index.range, start, stop, step)
 
     def _tuple_of(self, indices: Sequence[Expr], range: SourceRange) -> Value:
         values = [self.emit_expression(index) for index in indices]
@@ -215,7 +232,7 @@ class SubscriptEmitter(ConditionEmitter):
             self._assign_tensor(range, target, base, value)
             return
         check_items_can_change(base, target.range)
-        indices = target.indices
+        indices = self.indices_of(target)
         if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
             raise UnsupportedError(
                 f"a slice of a {base.type.annotation} cannot be assigned",
@@ -230,7 +247,7 @@ class SubscriptEmitter(ConditionEmitter):
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
 
     def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
-        view, tensors = self.slice_and_select(target.range, base, target.indices)
+        view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))
         if value.type in _SCALARS:
             value = self._scalar_like(value, view, range)
         if tensors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -290,18 +290,26 @@ def _tuple(type: TupleType) -> Converter:
     elements = [converter_for(element) for element in type.elements]
 
     def convert(value: Any) -> Any:
-        if not isinstance(value, (tuple, list)) or len(value) != len(elements):
+        given = _items_of(value)
+        if given is None or len(given) != len(elements):
             raise NoMatch(type, value)
-        items = [_within(elements[index], item, f"[{index}]") for index, item in enumerate(value)]
+        items = [_within(elements[index], item, f"[{index}]") for index, item in enumerate(given)]
         if type.fields is not None and not isinstance(value, cls := named_tuple_class(type)):
             if getattr(value, "_fields", type.fields) != type.fields:
                 raise NoMatch(type, value)
             return cls(*items)
-        if isinstance(value, tuple) and all(map(operator.is_, items, value)):
+        if isinstance(value, tuple) and all(map(operator.is_, items, given)):
             return value
         return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
 
     return convert
+
+
+def _items_of(value: object) -> Sequence[Any] | None:
+    """What a tuple or a list holds, whatever a class derived from it says of that; None for anything else."""
+    if type(value) is tuple or isinstance(value, list):
+        return value
+    return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
 
 
 def _optional(type: OptionalType) -> Converter:

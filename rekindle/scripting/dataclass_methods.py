@@ -9,7 +9,7 @@ from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import ChainResolver, Resolver
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import ClassType, Type, optional
+from rekindle.ir.types import ClassType, OptionalType, Type, optional
 from rekindle.program.definition import define_function
 from rekindle.scripting.constants import plain
 from rekindle.scripting.resolver import PythonResolver
@@ -69,7 +69,7 @@ def define_generated(
 ) -> None:
     """Compile the method of ``cls`` that ``record`` is named after."""
     if record.basename != "__init__":
-        definition = _parsed(_comparison_text(cls, record.basename), cls)
+        definition = _parsed(_comparison_text(cls, record.basename, declared), cls)
         define_function(record, definition, resolver, self_binding=binding, parameter_types={"other": type})
         return
     fields = cls.__dataclass_fields__.values()
@@ -150,15 +150,26 @@ def _assignment(item: Any) -> list[str]:
     return [f"if {name} is None: self.{name} = {made}", f"else: self.{name} = {name}"]
 
 
-def _comparison_text(cls: Any, name: str) -> str:
-    """Python compares the fields as tuples."""
-    fields = [item.name for item in dataclasses.fields(cls) if item.compare]
-    if name == "__eq__":
-        body = [f"return {' and '.join(f'self.{field} == other.{field}' for field in fields) or 'True'}"]
-    else:
-        body = [
-            f"if not self.{field} == other.{field}: return self.{field} {_ORDER[name]} other.{field}"
-            for field in fields
-        ]
-        body.append(f"return {name in ('__le__', '__ge__')}")
-    return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in body)
+def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
+    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says."""
+    lines: list[str] = []
+    for item in dataclasses.fields(cls):
+        if not item.compare:
+            continue
+        field = item.name
+        mine, others = f"self.{field}", f"other.{field}"
+        if isinstance(declared.get(field), OptionalType):
+            lines += [f"self_{field} = {mine}", f"other_{field} = {others}"]
+            mine, others = f"self_{field}", f"other_{field}"
+            unequal = "return False" if name == "__eq__" else f"raise TypeError('{field} is None')"
+            lines += [f"if {mine} is None or {others} is None:"]
+            lines += [f"    if not ({mine} is None and {others} is None): {unequal}"]
+            lines += [f"elif not {mine} == {others}: {_unequal(name, mine, others)}"]
+        else:
+            lines += [f"if not {mine} == {others}: {_unequal(name, mine, others)}"]
+    lines.append(f"return {name in ('__eq__', '__le__', '__ge__')}")
+    return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _unequal(name: str, mine: str, others: str) -> str:
+    return "return False" if name == "__eq__" else f"return {mine} {_ORDER[name]} {others}"

@@ -102,7 +102,8 @@ def _guarded(make: Callable[[], Type]) -> Type | NotInferable:
 
 def _tuple(value: tuple[object, ...]) -> Type | NotInferable:
     elements: list[Type] = []
-    for index, item in enumerate(value):
+    # A class derived from tuple may refuse to be walked over; what it holds is a tuple all the same.
+    for index, item in enumerate(tuple.__iter__(value)):
         found = infer(item)
         if isinstance(found, NotInferable):
             return NotInferable(f"element {index} of the tuple: {found.reason}")

@@ -248,9 +248,10 @@ class _Gatherer:
         declared: Type | NotInferable | None = self._declared(name)
         if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
-        if declared is None:
-            declared = self._declared_in_init(name)
         found = declared if isinstance(declared, Type) else infer(_value_of(value))
+        if declared is None and (found == NONE or not isinstance(found, Type)):
+            # What __init__ declares may be wider than what the value is, and code is written for the value.
+            found = self._declared_in_init(name) or found
         if isinstance(found, Type):
             self.facts.attributes[name] = (found, "attribute")
         else:

@@ -233,6 +233,7 @@ def f(x: Union[int, str, List[int]]) -> int:
     ),
 )
 
+WRITTEN_OUT = "torch.jit writes out the ends that slice(…) leaves open; here they are those of `:`"
 SUBSCRIPTS_READ = (
     form("def f(x: Tensor, i: int):\n    return x[0], x[-1], x[i], x[0, 1], x[0, 1, i]\n", (GRID, 1)),
     form(
@@ -260,9 +261,25 @@ SUBSCRIPTS_READ = (
     form("def f(x: Tuple[int, str, float]):\n    return x[0], x[-1], x[1:], x[::-1]\n", ((1, "a", 2.5),)),
     form("def f(x: Tuple[int, int], i: int):\n    return x[i]\n", ((1, 2), 1), ((1, 2), 2)),
     form("def f(x: Dict[str, int], k: str):\n    return x['a'], x[k]\n", ({"a": 1}, "a"), ({"a": 1}, "b")),
+    form(
+        "def f(x: Tensor, n: int):\n"
+        "    return x[slice(1)], x[(Ellipsis, slice(None, n, None))], x[slice(0, n), slice(None, None, 2)]\n",
+        (GRID, 1),
+        unlike=REFUSED,
+    ),
+    form(
+        "def f(x: List[int], n: int):\n    return x[slice(n)], x[slice(None, None, 2)]\n",
+        ([1, 2, 3], 1),
+        unlike=WRITTEN_OUT,
+    ),
 )
 
 SUBSCRIPTS_WRITTEN = (
+    form(
+        "def f(x: Tensor):\n    x[slice(1), slice(1, None)] = 0\n    x[slice(1)] += 1\n    return x\n",
+        GRID,
+        unlike=WRITTEN_OUT,
+    ),
     form("def f(x: Tensor):\n    x[0] = x[1]\n    x[1, 2] = 5.5\n    x[:, 0] = 1\n    return x\n", GRID),
     form(
         "def f(x: Tensor, i: Tensor):\n    x[i] = 1\n    x[x > 3] = 0\n    x[0, i] = 2\n    return x\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Dict, Final, List, Optional
 
@@ -550,6 +551,27 @@ def test_dataclasses():
 
 def made_by_function() -> List[int]:
     return [7]
+
+
+@dataclass
+class Weighted:
+    index: torch.Tensor
+    weight: Optional[torch.Tensor] = None
+    scale: Optional[float] = None
+
+
+def equal(a: Weighted, b: Weighted) -> bool:
+    return a == b
+
+
+def test_fields_that_may_be_none_are_compared():
+    one, two = torch.ones(1), torch.full((1,), 2.0)
+    compiled = rekindle.script(equal)
+    samples = [Weighted(one), Weighted(two), Weighted(one, one), Weighted(one, two), Weighted(one, None, 1.0)]
+    samples += [Weighted(one, one, 1.0), Weighted(one, one, 2.0)]
+    answers = [(compiled(a, copy.deepcopy(b)), a == copy.deepcopy(b)) for a in samples for b in samples]
+    assert {ours for ours, _ in answers} == {True, False}
+    assert all(ours == pythons for ours, pythons in answers)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import math
 from enum import Enum
-from typing import Dict, Final, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -143,6 +143,30 @@ def test_types_declared_in_init():
     scripted = rekindle.script(DeclaredInInit())
     assert (scripted(3), scripted(4)) == (None, 3)
     assert scripted.seen == {"n": [4]}
+
+
+class Pinned(tuple):
+    """A tuple that refuses to be measured and walked over, as e3nn's irreps do."""
+
+    def __len__(self):
+        raise NotImplementedError
+
+    def __iter__(self):
+        raise NotImplementedError
+
+
+class DeclaredWider(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.how: Optional[Union[str, List[str]]] = "sum"
+        self.pinned = Pinned((2, 3.5))
+
+    def forward(self, x) -> str:
+        return self.how + str(self.pinned[0])
+
+
+def test_the_value_counts_where_init_declares_more():
+    assert rekindle.script(DeclaredWider())(torch.ones(1)) == "sum2"
 
 
 @torch.jit.script

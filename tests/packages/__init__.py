@@ -1,0 +1,1 @@
+"""Packages that script, run through the drop-in: `make test-packages`."""
