@@ -57,7 +57,13 @@ def test_a_name_may_be_known_by_identity(use: str) -> None:
 
 # The drop-in makes torch.jit's names mean this package. It may change the class of these modules, and nothing else.
 MAY_REPLACE = {
-    "api/install.py": ("torch.jit", "torch.jit._async", "torch.jit._script", "torch.jit._serialization"),
+    "api/install.py": (
+        "torch.jit",
+        "torch.jit._async",
+        "torch.jit._script",
+        "torch.jit._serialization",
+        "torch.jit._trace",
+    ),
 }
 
 
@@ -99,7 +105,7 @@ def test_a_name_may_be_wrapped_and_nothing_else(use: str) -> None:
         ("torch.jit.__class__ = f(torch.jit)", "torch.jit"),
         ("torch.jit.__class__ = type(torch.jit.script)", "torch.jit.script"),
         ("torch.jit.script.__class__ = X", "torch.jit.script.__class__"),
-        ("torch.jit._trace.__class__ = X", "torch.jit._trace.__class__"),
+        ("torch.jit._recursive.__class__ = X", "torch.jit._recursive.__class__"),
         ("x = torch.jit.__class__ = X", "torch.jit.__class__"),
         ("x = torch.jit\ntorch.jit.__class__ = X", "torch.jit"),
     ],

@@ -92,8 +92,8 @@ def install() -> None:
     Modules that took a name before (``from torch.jit import script``) keep what they took: install first, then import
     them. Modules that take one meanwhile keep it too. Installing twice is the same as once.
 
-    Not taken, because there is nothing here yet that they could mean, and working as always: ``trace``,
-    ``trace_module``, ``script_if_tracing``, ``is_tracing``, and switches of ``torch.jit``'s executor and fuser.
+    Not taken, because there is nothing here that they could mean, and working as always: switches of ``torch.jit``'s
+    executor and fuser.
     """
     with _state.lock:
         _state.is_permanent = True
@@ -142,3 +142,4 @@ def _put() -> None:
     torch.jit._async.__class__ = _front() if wanted else ModuleType
     torch.jit._script.__class__ = _front() if wanted else ModuleType
     torch.jit._serialization.__class__ = _front() if wanted else ModuleType
+    torch.jit._trace.__class__ = _front() if wanted else ModuleType

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import enum
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
 from rekindle.api.usage import Usage
 from rekindle.errors import NotScriptableError
+from rekindle.ops.asynchrony import Await
 from rekindle.program import asynchrony
 from rekindle.program.compilation_unit import CompilationUnit
 from rekindle.program.function import Function, Method, Overloaded
@@ -22,7 +23,11 @@ from rekindle.program.module import ScriptModule
 from rekindle.runtime.futures import Future
 from rekindle.scripting import markers
 from rekindle.scripting.annotations import is_named_tuple
-from rekindle.scripting.script import script as compile_program
+from rekindle.scripting.interfaces import interface
+from rekindle.scripting.script import script as compile_program, script_if_tracing
+from rekindle.tracing.check import TracingCheckError
+from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.trace import trace as record_program, trace_module as record_methods
 
 observers: Final[list[Usage]] = []
 """Who counts what goes through; :mod:`rekindle.api.install` adds and removes them."""
@@ -100,8 +105,77 @@ def script(
         warnings.warn("example_inputs are not looked at; annotate the parameters instead", stacklevel=2)
     compiled = compile_program(obj)
     if compiled is not obj or _is_class(obj):
-        count(_kind(compiled), getattr(obj, "__qualname__", type(obj).__qualname__))
+        count(_kind(compiled), _name(obj))
     return compiled
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Any] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    *,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+    _force_outplace: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """``torch.jit.trace``: :func:`rekindle.trace`. Objects that ``torch.jit`` compiled are returned as they are.
+
+    Raises:
+        TracingError: the run cannot be recorded.
+    """
+    if isinstance(func, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return func
+    made = record_program(
+        func,
+        example_inputs,
+        check_trace=check_trace,
+        check_inputs=check_inputs,
+        check_tolerance=check_tolerance,
+        strict=strict,
+        example_kwarg_inputs=example_kwarg_inputs,
+    )
+    if made is not func:
+        count(_kind(made), _name(func))
+    return made
+
+
+def trace_module(
+    mod: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Mapping[str, Any]] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    *,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> ScriptModule:
+    """``torch.jit.trace_module``: :func:`rekindle.trace_module`.
+
+    Raises:
+        TracingError: a run cannot be recorded.
+    """
+    made = record_methods(
+        mod,
+        inputs,
+        check_trace=check_trace,
+        check_inputs=check_inputs,
+        check_tolerance=check_tolerance,
+        strict=strict,
+        example_inputs_is_kwarg=example_inputs_is_kwarg,
+    )
+    count("module", _name(mod))
+    return made
+
+
+def _name(obj: object) -> str:
+    return str(getattr(obj, "__qualname__", type(obj).__qualname__))
 
 
 def _kind(compiled: object) -> str:
@@ -124,17 +198,27 @@ STAND_INS: Final[dict[str, Any]] = {
     "RecursiveScriptModule": ScriptModuleStandIn,
     "ScriptFunction": ScriptFunctionStandIn,
     "ScriptModule": ScriptModuleStandIn,
+    "TracerWarning": TracerWarning,
+    "TracingCheckError": TracingCheckError,
+    "_Await": Await,
+    "_awaitable": asynchrony.awaitable,
+    "_awaitable_nowait": asynchrony.awaitable_nowait,
+    "_awaitable_wait": asynchrony.awaitable_wait,
     "_fork": asynchrony.fork,
     "_wait": asynchrony.wait,
     "export": markers.export,
     "fork": asynchrony.fork,
     "ignore": markers.ignore,
+    "interface": interface,
     "isinstance": markers.isinstance_,
     "script": script,
+    "script_if_tracing": script_if_tracing,
+    "trace": trace,
+    "trace_module": trace_module,
     "unused": markers.unused,
     "wait": asynchrony.wait,
 }
 """The names of ``torch.jit`` that are taken, with what they stand for.
 
-``annotate``, ``is_scripting``, ``_unwrap_optional`` and the declarations of overloads are not among them: they mean the
-same to either compiler, and PyTorch's own eager code asks the first two all the time."""
+``annotate``, ``is_scripting``, ``is_tracing``, ``_unwrap_optional`` and the declarations of overloads are not among
+them: they mean the same to either compiler, and PyTorch's own eager code asks the first three all the time."""

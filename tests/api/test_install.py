@@ -113,16 +113,12 @@ NOT_TAKEN = {
     "enable_onednn_fusion": "a switch of torch.jit's fuser",
     "export_opnames": "of torch.jit's lite interpreter",
     "freeze": "not here yet",
-    "interface": "not here yet",
     "load": "not here yet",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
     "optimize_for_inference": "not here yet",
     "save": "not here yet",
-    "script_if_tracing": "belongs to tracing",
     "set_fusion_strategy": "a switch of torch.jit's fuser",
     "strict_fusion": "a switch of torch.jit's fuser",
-    "trace": "not here yet",
-    "trace_module": "not here yet",
 }
 
 
@@ -232,30 +228,70 @@ def test_names_that_were_taken_before_are_kept() -> None:
     assert not isinstance(made, rekindle.ScriptModule)
 
 
-def test_tracing_stays_torch_jits() -> None:
-    class Scaled(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = torch.nn.Linear(2, 2)
-            self.act = torch.nn.functional.relu
+class Scaled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+        self.act = torch.nn.functional.relu
 
-        @torch.jit.export
-        def extra(self, x: torch.Tensor) -> torch.Tensor:
-            return x + 1
+    @torch.jit.export
+    def extra(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.act(self.linear(x))
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(self.linear(x))
 
-    x = torch.ones(1, 2)
-    module = Scaled()
-    with rekindle.installed():
-        traced = torch.jit.trace(module, x)
+
+def test_the_trace_that_was_taken_before_stays_torch_jits() -> None:
+    trace = torch.jit.trace
+    x, module = torch.ones(1, 2), Scaled()
+    with rekindle.installed() as usage:
+        scripted = torch.jit.script(torch.nn.Linear(2, 2))
+        traced = trace(module, x)
         assert isinstance(traced, torch.jit.ScriptModule)
+        assert not isinstance(traced, rekindle.ScriptModule)
         assert torch.equal(traced(x), module(x))
         assert torch.equal(traced.extra(x), x + 1)
-        scripted = torch.jit.script(torch.nn.Linear(2, 2))
-        mixed = torch.jit.trace(torch.nn.Sequential(module, scripted), x)
+        mixed = trace(torch.nn.Sequential(module, scripted), x)
         assert torch.equal(mixed(x), scripted(module(x)))
+    assert usage.count() == 1
+
+
+def test_traces() -> None:
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return total(x, 2)
+
+    with rekindle.installed() as usage:
+
+        @torch.jit.script_if_tracing
+        def total(x: torch.Tensor, n: int) -> torch.Tensor:
+            for i in range(n):
+                x = x + i
+            return x
+
+        x, module = torch.ones(1, 2), Scaled()
+        traced = torch.jit.trace(module, x)
+        assert isinstance(traced, torch.jit.ScriptModule)
+        both = torch.jit.trace_module(module, {"forward": x, "extra": x})
+        function = torch.jit.trace(summed, (x,))
+        assert isinstance(function, torch.jit.ScriptFunction)
+        assert torch.equal(torch.jit.script(torch.nn.Sequential(traced))(x), module(x))
+    assert torch.equal(traced(x), module(x))
+    assert torch.equal(both.extra(x), x + 1)
+    assert torch.equal(function(x), x + 1)
+    assert usage.programs == {
+        ("module", "Scaled"): 2,
+        ("function", "test_traces.<locals>.summed"): 1,
+        ("module", "Sequential"): 1,
+    }
+
+
+def test_warnings_of_traces_have_torch_jits_name() -> None:
+    def clipped(x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(max=1.0) if bool(x.sum() > 3) else x
+
+    with rekindle.installed(), pytest.warns(torch.jit.TracerWarning):
+        torch.jit.trace(clipped, torch.ones(2))
 
 
 def test_what_torch_jit_compiled_cannot_become_a_part_of_our_programs() -> None:

@@ -11,9 +11,9 @@ import torch
 # Before the rest is imported: decorators look at it.
 e3nn.set_optimization_defaults(jit_mode="script")
 
-from e3nn import o3  # noqa: E402
+from e3nn import nn, o3  # noqa: E402
 from e3nn.nn.models.v2106.gate_points_networks import SimpleNetwork  # noqa: E402
-from e3nn.util.jit import script  # noqa: E402
+from e3nn.util.jit import compile as compiled, script  # noqa: E402
 from keeping import main  # noqa: E402
 
 
@@ -56,6 +56,21 @@ def rotations() -> Any:
     return o3.Irreps("1x2e + 1x3o").D_from_angles(*angles)
 
 
+def gate() -> Any:
+    """Its activations are traced, and it is scripted around them."""
+    module = nn.Gate("3x0e", [torch.relu], "2x0e", [torch.sigmoid], "2x1o")
+    return compiled(module)(module.irreps_in.randn(4, -1)).detach()
+
+
+def activation() -> Any:
+    module = nn.Activation("4x0e + 1x0o", [torch.tanh, torch.abs])
+    return compiled(module)(module.irreps_in.randn(4, -1))
+
+
+def perceptron() -> Any:
+    return compiled(nn.FullyConnectedNet([3, 8, 2], torch.relu))(torch.randn(4, 3)).detach()
+
+
 def network() -> Any:
     """A network that sends messages, forward and backward."""
     net = SimpleNetwork(irreps_in="3x0e", irreps_out="2x0e + 1x1o", max_radius=2.0, num_neighbors=3.0, num_nodes=5.0)
@@ -74,6 +89,9 @@ if __name__ == "__main__":
         "harmonics": lambda: harmonics(whole=False),
         "harmonics, scripted": lambda: harmonics(whole=True),
         "rotations": rotations,
+        "gate": gate,
+        "activation": activation,
+        "perceptron": perceptron,
         "network": network,
     }
     main(parts)
