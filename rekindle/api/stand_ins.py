@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.api.usage import Usage
+from rekindle.archive.save import save
 from rekindle.errors import NotScriptableError
 from rekindle.ops.asynchrony import Await
 from rekindle.program import asynchrony
@@ -211,6 +212,7 @@ STAND_INS: Final[dict[str, Any]] = {
     "ignore": markers.ignore,
     "interface": interface,
     "isinstance": markers.isinstance_,
+    "save": save,
     "script": script,
     "script_if_tracing": script_if_tracing,
     "trace": trace,

@@ -116,7 +116,6 @@ NOT_TAKEN = {
     "load": "not here yet",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
     "optimize_for_inference": "not here yet",
-    "save": "not here yet",
     "set_fusion_strategy": "a switch of torch.jit's fuser",
     "strict_fusion": "a switch of torch.jit's fuser",
 }

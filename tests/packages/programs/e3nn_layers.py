@@ -56,19 +56,20 @@ def rotations() -> Any:
     return o3.Irreps("1x2e + 1x3o").D_from_angles(*angles)
 
 
-def gate() -> Any:
-    """Its activations are traced, and it is scripted around them."""
-    module = nn.Gate("3x0e", [torch.relu], "2x0e", [torch.sigmoid], "2x1o")
-    return compiled(module)(module.irreps_in.randn(4, -1)).detach()
+def traced(make: Callable[[], Any]) -> Callable[[], Any]:
+    """Compiled by e3nn's rules: activations are traced on examples that e3nn draws, what is around them scripted."""
 
+    def run() -> Any:
+        module = make()
+        x = module.irreps_in.randn(4, -1)
+        return compiled(module)(x).detach()
 
-def activation() -> Any:
-    module = nn.Activation("4x0e + 1x0o", [torch.tanh, torch.abs])
-    return compiled(module)(module.irreps_in.randn(4, -1))
+    return run
 
 
 def perceptron() -> Any:
-    return compiled(nn.FullyConnectedNet([3, 8, 2], torch.relu))(torch.randn(4, 3)).detach()
+    x = torch.randn(4, 3)
+    return compiled(nn.FullyConnectedNet([3, 8, 2], torch.relu))(x).detach()
 
 
 def network() -> Any:
@@ -89,8 +90,8 @@ if __name__ == "__main__":
         "harmonics": lambda: harmonics(whole=False),
         "harmonics, scripted": lambda: harmonics(whole=True),
         "rotations": rotations,
-        "gate": gate,
-        "activation": activation,
+        "gate": traced(lambda: nn.Gate("3x0e", [torch.relu], "2x0e", [torch.sigmoid], "2x1o")),
+        "activation": traced(lambda: nn.Activation("4x0e + 1x0o", [torch.tanh, torch.abs])),
         "perceptron": perceptron,
         "network": network,
     }
