@@ -102,6 +102,7 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
             f"the annotation {spell_annotation(annotation)} is not a type that a program can use",
             range,
             hint=_hint(annotation),
+            cause=Cause.UNSUPPORTED_CONSTRUCT,
         )
     return found
 
@@ -294,8 +295,8 @@ def spell_annotation(annotation: object) -> str:
 
 
 def _hint(annotation: Any) -> str | None:
-    example = {list: "List[int]", dict: "Dict[str, int]", tuple: "Tuple[int, str]"}.get(annotation)
-    example = example or {list: "List[int]", dict: "Dict[str, int]", tuple: "Tuple[int, str]"}.get(annotation)
+    examples = ((list, "List[int]"), (dict, "Dict[str, int]"), (tuple, "Tuple[int, str]"))
+    example = next((text for cls, text in examples if annotation is cls), None)  # it may have no hash
     if example is not None:
         return f"say of what: {example}"
     if annotation is typing.Optional:

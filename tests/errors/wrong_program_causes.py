@@ -70,6 +70,7 @@ CAUSES: dict[Cause, tuple[str, ...]] = {
         "for_else",
         "annotation_that_is_no_type",
         "list_without_element_type",
+        "list_of_what_is_no_type",
         "assignment_to_a_constant",
         "text_break_outside_of_a_loop",
         "text_two_stars",

@@ -393,6 +393,10 @@ def f(x: 3):
 def f(v: list):
     return v
 """,
+    "list_of_what_is_no_type": """
+def f(v: List[[]]):
+    return v
+""",
     "default_of_wrong_type": """
 def f(x, n: int = "three"):
     return x + n
