@@ -27,6 +27,7 @@ class Upgrade:
     text: str
     version: int | None = None
     release: Release | None = None
+    namespace: str = "aten"
 
     def applies(self, version: int, older_than: Release | None) -> bool:
         """Whether to upgrade an archive of a format version that is known to be older than a release."""
@@ -154,6 +155,12 @@ def arange(start: number, end: number, step: number, *, {_OPTIONS}) -> Tensor:
 """
 """In a script, the elements were floats, whatever the bounds."""
 
+_SHAPE: Final = """
+def shape(self: Tensor) -> List[int]:
+    return self.size()
+"""
+"""It was a primitive."""
+
 UPGRADES: Final = (
     Upgrade(_DIVISION, version=4),
     Upgrade(_FULL, version=5),
@@ -161,6 +168,7 @@ UPGRADES: Final = (
     Upgrade(_LOGSPACE, version=9),
     Upgrade(_GELU, version=10),
     Upgrade(_ARANGE, release=(1, 4)),
+    Upgrade(_SHAPE, release=(1, 5), namespace="prim"),
     Upgrade(_TENSOR, release=(1, 6)),
     Upgrade(_ROUND, release=(1, 7)),
     Upgrade(_FLOOR_DIVIDE, release=(1, 13)),
@@ -184,6 +192,6 @@ def _functions(version: int, older_than: Release | None) -> dict[str, list[Funct
     found: dict[str, list[FunctionRecord]] = {}
     for upgrade in UPGRADES:
         if upgrade.applies(version, older_than):
-            for kind, record in read_functions(upgrade.text):
+            for kind, record in read_functions(upgrade.text, upgrade.namespace):
                 found.setdefault(kind, []).append(record)
     return found

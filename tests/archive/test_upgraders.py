@@ -100,6 +100,12 @@ def test_halves_were_rounded_away_from_zero(number: float, rounded: float) -> No
     assert str(call("round", -0.25)) == "-0.0"
 
 
+def test_primitives_that_are_gone() -> None:
+    (shape,) = upgraders_of(1, (1, 5))("prim::shape")
+    assert Function(shape)(INTS) == [3]
+    assert not upgraders_of(2, (1, 6))("prim::shape")
+
+
 def test_dtypes_of_what_scripts_made() -> None:
     assert torch.equal(call("tensor", 0.1), torch.tensor(0.1, dtype=torch.float64))
     assert torch.equal(call("tensor", [0.1, 2.0]), torch.tensor([0.1, 2.0], dtype=torch.float64))
