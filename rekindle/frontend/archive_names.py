@@ -7,7 +7,8 @@ that have no text. Nothing of Python is known there.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
@@ -63,6 +64,10 @@ _NUMBERS: Final = {
 }
 
 
+_MEANINGS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
+"""Text that archives make is text as C++ has it; ``ops.aten.format`` is how rekindle writes what Python means."""
+
+
 def no_functions(kind: str) -> Sequence[FunctionRecord]:
     """No operator means anything special."""
     return ()
@@ -92,12 +97,14 @@ class ArchiveNames:
         self._preferred = preferred
         self._missing_operator = missing_operator
         self._roots: dict[str, SugaredValue] = {
-            "torch": _Operators(self, "aten"),
+            "torch": _Operators(self, "aten", _MEANINGS),
             "ops": _Libraries(self),
             "CONSTANTS": _Constants(constants),
             "__torch__": _Names(self, "__torch__"),
             "fork": FORK,
             "awaitable": AWAITABLE,
+            "str": MagicMethod("__str__", BuiltinFunction("archive::str")),
+            "print": BuiltinFunction("archive::Print"),
         }
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
@@ -142,11 +149,12 @@ class ArchiveNames:
 
 
 class _Operators(SugaredValue):
-    """``torch``, ``ops.prim``: the operators of a namespace."""
+    """``torch``, ``ops.prim``: the operators of a namespace, of which some are called otherwise here."""
 
-    def __init__(self, names: ArchiveNames, namespace: str) -> None:
+    def __init__(self, names: ArchiveNames, namespace: str, renamed: Mapping[str, str] = MappingProxyType({})) -> None:
         self.names = names
         self.namespace = namespace
+        self.renamed = renamed
 
     @property
     def description(self) -> str:
@@ -157,7 +165,7 @@ class _Operators(SugaredValue):
             return self  # torch.autograd.grad, torch.jit.annotate
         if self.namespace == "aten" and name == "annotate":
             return ANNOTATE
-        return self.names.operator(f"{self.namespace}::{name}")
+        return self.names.operator(self.renamed.get(name) or f"{self.namespace}::{name}")
 
 
 class _Libraries(SugaredValue):

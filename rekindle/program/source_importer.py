@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rekindle.errors import CompileError, ParseError, Source, SourceRange, UndefinedNameError
 from rekindle.frontend.archive_names import ArchiveNames, no_functions, no_schemas
-from rekindle.frontend.classes import ObjectBinding
+from rekindle.frontend.classes import InitBinding, ObjectBinding
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.interfaces import interface_schema
 from rekindle.frontend.python_printer import NamedType
@@ -39,6 +40,7 @@ from rekindle.syntax.views import (
     Def,
     Expr,
     Ident,
+    Import,
     ListLiteral,
     Param,
     Return,
@@ -185,6 +187,8 @@ class SourceImporter:
     def _script_class(self, name: str, definition: ClassDef) -> None:
         type = self._types[name] = ClassType(name)
         self._fill(type, definition)
+        if not type.attributes and "__init__" in type.methods:
+            type.methods["__init__"].ensure_defined()
         give_python_class(type)
 
     def _module(self, name: str, definition: ClassDef) -> None:
@@ -195,7 +199,7 @@ class SourceImporter:
         """Give ``owner`` what the body of its definition says."""
         body = _read_body(definition)
         for name, annotation in body.slots:
-            type = parse_type_expression(annotation, self.names)
+            type = self._slot_type(owner, name, parse_type_expression(annotation, self.names))
             owner.add_attribute(name, type, body.kind_of(name, type, owner.is_module))
         for name, value in body.constants:
             owner.constants[name] = self._constant(value)
@@ -203,7 +207,21 @@ class SourceImporter:
             name = method.name.name
             if name in owner.methods:
                 raise CompileError(f"the class '{owner.name}' has two methods '{name}'", method.name.range)
-            owner.methods[name] = self._function(f"{owner.name}.{name}", method, ObjectBinding(owner))
+            owner.methods[name] = self._function(f"{owner.name}.{name}", method, self._binding(owner, name, body))
+
+    def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
+        """The type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""
+        if name != "_packed_params" or type != TENSOR or not owner.name.startswith("__torch__.torch.nn.quantized."):
+            return type
+        found = self.find_type(_packed_weights_of(owner.name))
+        return found if isinstance(found, ClassType) else type
+
+    @staticmethod
+    def _binding(owner: ClassType, method: str, body: _Body) -> ObjectBinding | InitBinding:
+        """Script classes of releases before 1.5 do not list their attributes: ``__init__`` assigns them."""
+        if method == "__init__" and not body.slots and not owner.is_module:
+            return InitBinding(owner)
+        return ObjectBinding(owner)
 
     def _constant(self, value: Expr) -> object:
         try:
@@ -242,11 +260,20 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
 """What a class is, by what it derives from."""
 
 
+def _packed_weights_of(module: str) -> str:
+    """The class of the packed weights of a quantised module."""
+    dimensions = re.search(r"conv.*Conv([123])d", module)
+    kind = "Linear" if dimensions is None else f"Conv{max(int(dimensions[1]), 2)}d"
+    return f"{_LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"
+
+
 def _definitions_in(source: Source) -> dict[str, ClassDef | Def]:
     found: dict[str, ClassDef | Def] = {}
     for statement in parse_module(source, nested_functions=True):
         if statement.tree.kind == Assign.KIND:
             continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
+        if statement.tree.kind == Import.KIND:
+            continue  # import __torch__.a.b: old texts say what they use
         if statement.tree.kind not in (ClassDef.KIND, Def.KIND):
             raise ParseError("the text of an archive holds classes and functions only", statement.range)
         definition = ClassDef(statement.tree) if statement.tree.kind == ClassDef.KIND else Def(statement.tree)

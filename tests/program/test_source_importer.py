@@ -165,3 +165,58 @@ def test_what_is_wrong_is_said(text: str, name: str, kind: type[CompileError], m
 
 def compile_function(source: SourceImporter, name: str) -> None:
     function(source, name)._record.ensure_defined()
+
+
+def test_text_of_archives_is_text_as_cpp_has_it() -> None:
+    text = (
+        "def f(x: float) -> Tuple[str, str, str, str]:\n"
+        "  print(x)\n"
+        '  _0 = (str(x), torch.format("{} {:d}", x), torch.percentFormat("%s", x), ops.aten.str(x))\n'
+        "  return _0\n"
+    )
+    f = function(importer(m=text), "f")
+    assert f(5.0) == ("5.", "5. {:d}", "5.", "5.0")
+    kinds = [node.kind for node in f.graph.block.nodes if "Print" in node.kind or node.kind.endswith("str")]
+    assert kinds == ["archive::Print", "archive::str", "aten::str"]
+
+
+def test_files_of_old_releases_say_what_they_need() -> None:
+    text = "op_version_set = 1\nimport __torch__.torch.nn\nimport __torch__.m\ndef f(x: int) -> int:\n  return x\n"
+    assert function(importer(m=text), "f")(3) == 3
+
+
+def test_classes_of_old_releases_have_the_attributes_that_init_assigns() -> None:
+    text = (
+        "class Pair:\n"
+        "  def total(self: __torch__.m.Pair) -> int:\n"
+        "    return torch.add(self.x, 1)\n"
+        "  def __init__(self: __torch__.m.Pair,\n"
+        "    x: int) -> None:\n"
+        "    self.x = x\n"
+        "    return None\n"
+        "def f(n: int) -> int:\n"
+        "  pair = __torch__.m.Pair.__new__(__torch__.m.Pair)\n"
+        "  _0 = (pair).__init__(n, )\n"
+        "  return (pair).total()\n"
+    )
+    assert function(importer(m=text), "f")(3) == 4
+
+
+def test_packed_weights_of_old_releases_have_the_type_of_todays() -> None:
+    body = "(Module):\n  __parameters__ = []\n  _packed_params : Tensor\n"
+    texts = {
+        "__torch__.torch.nn.quantized.modules.linear": f"class LinearPackedParams{body}",
+        "__torch__.torch.nn.quantized.modules.conv": f"class Conv1d{body}class Conv3d{body}",
+        "__torch__.own": f"class Linear{body}",
+    }
+    source = SourceImporter(lambda qualifier: Source(texts[qualifier]) if qualifier in texts else None)
+
+    def packed(name: str) -> str:
+        found = source.load_type(name)
+        assert isinstance(found, ClassType)
+        return found.attributes["_packed_params"].type.annotation.rpartition(".")[2]
+
+    assert packed("__torch__.torch.nn.quantized.modules.linear.LinearPackedParams") == "LinearPackedParamsBase"
+    assert packed("__torch__.torch.nn.quantized.modules.conv.Conv1d") == "Conv2dPackedParamsBase"
+    assert packed("__torch__.torch.nn.quantized.modules.conv.Conv3d") == "Conv3dPackedParamsBase"
+    assert packed("__torch__.own.Linear") == "Tensor"
