@@ -2,6 +2,7 @@
 
 import cmath
 import collections
+import inspect
 import math
 import warnings
 
@@ -56,3 +57,37 @@ def test_torch_compile_hides_nothing():
     wrapped = torch._disable_dynamo(torch.random.manual_seed)
     assert wrapped is not torch.random.manual_seed
     assert builtin_kind(before) == builtin_kind(wrapped) == "aten::manual_seed"
+
+
+# What torch.jit's own table has and this one has not, with the reason.
+NOT_HERE = {
+    "aten::get_gradients": "distributed autograd",
+    "aten::dist_backward": "distributed autograd",
+    "aten::has_torch_function": "a constant in programs, which the special names know",
+}
+
+
+def test_torch_jit_knows_no_other_builtins():
+    """Every function that torch.jit compiles to an operator of its own is known here as the same operator."""
+    from torch.jit import _builtins
+
+    homes = [
+        torch,
+        torch.functional,
+        F,
+        torch.autograd,
+        torch.nn.init,
+        math,
+        cmath,
+        *_builtins._modules_containing_builtins,
+    ]
+    functions = {id(found): found for found, _ in _builtins._builtin_ops}
+    functions |= {id(found): found for home in homes for found in map(home.__dict__.get, dir(home)) if callable(found)}
+    kinds = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    known = {
+        kind: builtin_kind(functions[key])
+        for key, kind in list(_builtins._get_builtin_table().items())
+        if key in functions and kind in kinds and not inspect.isclass(functions[key])
+    }
+    assert len(known) > 1000
+    assert {kind for kind, ours in known.items() if ours != kind} == {*NOT_HERE}
