@@ -14,6 +14,7 @@ from rekindle.runtime.arguments import bind, describe, to_python
 from rekindle.runtime.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute, start
 from rekindle.runtime.futures import Future
+from rekindle.runtime.interpreter import code_of
 
 Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -49,6 +50,16 @@ def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any
     schema = record.schema
     task = start(record, bind(schema, args, kwargs))
     return task.then(lambda done: result_of(schema, done.value()))
+
+
+def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
+    """The graph that a call with these arguments runs.
+
+    Raises:
+        ArgumentError: they do not fit the schema.
+    """
+    bind(record.schema, args, kwargs)
+    return code_of(record).graph
 
 
 def result_of(schema: FunctionSchema, result: Any) -> Any:

@@ -10,7 +10,8 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program.calling import call, inlined, launch, result_of
+from rekindle.program.calling import call, graph_for, inlined, launch, result_of
+from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
 from rekindle.program.source import Constants, code_with_constants
 from rekindle.runtime.arguments import bind
@@ -58,6 +59,10 @@ class _Compiled:
         object."""
         return code_with_constants(self._record, is_method=isinstance(self, Method))
 
+    def get_debug_state(self) -> DebugState:
+        """The graph and what the runtime has made of it so far."""
+        return debug_state_of(self._record)
+
     def __copy__(self) -> Any:
         return self  # it never changes
 
@@ -66,7 +71,8 @@ class _Compiled:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"the compiled function '{self.name}' cannot be pickled; pickle the Python function that it was made from"
+            f"the compiled function '{self.name}' cannot be pickled; save it with rekindle.save, "
+            "or pickle the Python function that it was made from"
         )
 
 
@@ -99,6 +105,10 @@ class Function(_Compiled, Savable):
         """Start a call on another thread; returns the future of its result."""
         return launch(self._record, args, kwargs)
 
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that a call with these arguments runs. It is not called."""
+        return graph_for(self._record, args, kwargs)
+
     def __repr__(self) -> str:
         return f"<compiled function {self.qualified_name}>"
 
@@ -130,6 +140,10 @@ class Method(_Compiled):
     def launch(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a call on another thread; returns the future of its result."""
         return launch(self._record, (self.owner, *args), kwargs)
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that a call with these arguments runs. It is not called."""
+        return graph_for(self._record, (self.owner, *args), kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled method {self.qualified_name}>"

@@ -30,7 +30,9 @@ python_attribute: PythonAttribute | None = None
 """A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing
 of the kind. :mod:`rekindle.scripting` fills it."""
 
-_OF_FORWARD = frozenset({"graph", "inlined_graph", "schema", "code", "code_with_constants"})
+_OF_FORWARD = frozenset(
+    {"graph", "inlined_graph", "schema", "code", "code_with_constants", "get_debug_state", "graph_for"}
+)
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
 
 
@@ -212,10 +214,11 @@ class ScriptModule(torch.nn.Module, Savable):
     def register_buffer(self, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
         slot = self._rekindle_type.attributes.get(name)
         if slot is None:
-            super().register_buffer(name, tensor, persistent)
-            return
-        self._check_kind(slot, "buffer")
-        self._set_slot(slot, tensor)
+            # As a persistent one at first: while the drop-in is installed, PyTorch refuses others in a ScriptModule.
+            super().register_buffer(name, tensor)
+        else:
+            self._check_kind(slot, "buffer")
+            self._set_slot(slot, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def _check_new_part(self, name: str) -> None:
@@ -304,8 +307,8 @@ class ScriptModule(torch.nn.Module, Savable):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            f"the compiled module '{self.original_name}' cannot be pickled; "
-            "keep its state_dict(), or the module that it was made from"
+            f"the compiled module '{self.original_name}' cannot be pickled; save it with rekindle.save, "
+            "keep its state_dict(), or pickle the module that it was made from"
         )
 
 

@@ -70,7 +70,8 @@ def test_copies_are_the_function_itself():
 
 def test_pickling_is_refused():
     assert message_of(TypeError, lambda: pickle.dumps(rekindle.script(scale))) == (
-        "the compiled function 'scale' cannot be pickled; pickle the Python function that it was made from"
+        "the compiled function 'scale' cannot be pickled; save it with rekindle.save, or pickle the Python function "
+        "that it was made from"
     )
 
 

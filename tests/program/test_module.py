@@ -212,7 +212,8 @@ def test_copy_shares_the_tensors(pair):
 
 def test_pickling_is_refused(pair):
     assert message_of(TypeError, lambda: pickle.dumps(pair[1])) == (
-        "the compiled module 'Net' cannot be pickled; keep its state_dict(), or the module that it was made from"
+        "the compiled module 'Net' cannot be pickled; save it with rekindle.save, keep its state_dict(), or pickle "
+        "the module that it was made from"
     )
 
 

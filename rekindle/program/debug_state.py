@@ -1,0 +1,30 @@
+"""What the runtime has made of a function so far, to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rekindle.ir.graph import Graph
+from rekindle.ir.records import FunctionRecord
+from rekindle.runtime.code import Code
+
+
+@dataclass(frozen=True, slots=True)
+class DebugState:
+    """The graph of a function, and what runs it."""
+
+    graph: Graph
+    """The graph as it was compiled."""
+    execution_plans: tuple[Code, ...]
+    """What calls have been run by: none before the first call. ``str()`` of one lists its instructions, its ``graph``
+    is what they were made from."""
+
+
+def debug_state_of(record: FunctionRecord) -> DebugState:
+    """The state of ``record`` as it is now. Nothing is compiled or run to tell it, but the graph.
+
+    Raises:
+        CompileError: the function cannot be compiled.
+    """
+    graph = record.graph
+    return DebugState(graph, (record.executable,) if isinstance(record.executable, Code) else ())
