@@ -19,6 +19,7 @@ from rekindle.frontend.type_expressions import dotted_name, parse_type_expressio
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.type_parser import custom_class
 from rekindle.ir.types import (
     ANY,
     TENSOR,
@@ -68,7 +69,8 @@ class SourceImporter:
         constants: what the texts call ``CONSTANTS.c0``, ``CONSTANTS.c1`` …
         preferred: functions that stand for an operator, by its kind, where their signatures fit.
         missing_operator: the schemas of operators whose library is not installed, where they are known.
-        missing_class: makes the type of a class written in C++; by default one that has a name only.
+        missing_class: makes the type of a class written in C++; by default the one that the schemas of operators
+            mean by that name, which has no attributes.
         origin: the place in the author's source that a place in an archive's text stands for.
     """
 
@@ -79,7 +81,7 @@ class SourceImporter:
         *,
         preferred: Callable[[str], Sequence[FunctionRecord]] = no_functions,
         missing_operator: Callable[[str], Sequence[FunctionSchema]] = no_schemas,
-        missing_class: Callable[[str], ClassType] = ClassType,
+        missing_class: Callable[[str], ClassType] = custom_class,
         origin: Callable[[SourceRange], SourceRange] | None = None,
     ) -> None:
         self.names = ArchiveNames(self.find_type, constants, preferred, missing_operator)
@@ -211,7 +213,7 @@ class SourceImporter:
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
         """The type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""
-        if name != "_packed_params" or type != TENSOR or not owner.name.startswith("__torch__.torch.nn.quantized."):
+        if name != "_packed_params" or type != TENSOR or not _QUANTIZED.match(owner.name):
             return type
         found = self.find_type(_packed_weights_of(owner.name))
         return found if isinstance(found, ClassType) else type
@@ -258,6 +260,9 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
     "object": SourceImporter._script_class,
 }
 """What a class is, by what it derives from."""
+
+
+_QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized\.")
 
 
 def _packed_weights_of(module: str) -> str:
