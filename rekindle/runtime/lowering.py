@@ -227,13 +227,13 @@ class _Lowering:
 
     def operation(self, node: Node) -> None:
         operator = node.operator
-        if operator is None:
+        if operator is None and not (is_foreign(node.kind) and not REGISTRY.overloads(node.kind)):
             raise no_operator(node)
         dying = self.live.dies_at.get(node, set())
         outputs = self.define_outputs(node)
         name = node.kind.rpartition("::")[2]
         instruction = self.emit(Opcode.OPERATION, node, node.inputs, outputs, dying=dying, name=name)
-        instruction.operation = operator.operation_of(node)
+        instruction.operation = missing_operation(node) if operator is None else operator.operation_of(node)
 
     def call_function(self, node: Node) -> None:
         function = node.inputs[0].type

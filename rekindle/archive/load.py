@@ -1,0 +1,140 @@
+"""Archives into programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rekindle.archive.container import ArchiveReader, FileLike
+from rekindle.archive.debug_records import DebugRecords
+from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
+from rekindle.archive.origin import older_than
+from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.records import Pickle, PickledObject
+from rekindle.archive.restricted import StateSetter
+from rekindle.archive.tensors import MapLocation, TensorLoader
+from rekindle.archive.upgraders import upgraders_of
+from rekindle.archive.values import ValueBuilder
+from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError, Source
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.type_parser import custom_class
+from rekindle.program.module import ScriptModule
+from rekindle.program.source_importer import SourceImporter
+
+
+def load(
+    f: FileLike,
+    map_location: MapLocation = None,
+    _extra_files: dict[str, Any] | None = None,
+    *,
+    limits: ArchiveLimits = DEFAULT_LIMITS,
+    mmap: bool = True,
+    allow_setstate: bool = True,
+) -> ScriptModule:
+    """The module in an archive that PyTorch or this package wrote: a path, a file open for reading, or bytes.
+
+    Nothing in the archive is executed to load it, but ``__setstate__`` of the program's own classes, in this package's
+    interpreter, with operators that reach neither files nor the system; not even that with ``allow_setstate=False``.
+
+    Args:
+        map_location: where tensors go: a device, a dict from the devices of the archive to others, or a function that
+            takes a storage and the name of its device.
+        _extra_files: a dict whose keys name files kept beside the program; their bytes become its values.
+        limits: how much the archive may ask for.
+        mmap: map a file instead of reading it. Tensors then share its pages until they are written to, which never
+            reaches the file. It must not be cut short while they are in use; replacing it, as :func:`save` does, is fine.
+        allow_setstate: whether objects may be made by their own ``__setstate__``.
+
+    Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is no such archive, is broken, unsafe, or asks for more than the limits allow.
+        CompileError: its texts are no programs.
+    """
+    reader = ArchiveReader(f, limits, use_mmap=mmap)
+    reader.check_program()
+    with room_to_recurse(UNKNOWN_RANGE):
+        module = _Loader(reader, map_location, limits, allow_setstate).module()
+    for name in _extra_files or ():
+        assert _extra_files is not None
+        if f"extra/{name}" in reader:
+            _extra_files[name] = reader.read(f"extra/{name}")
+    return module
+
+
+class _Loader:
+    """One archive on its way."""
+
+    def __init__(
+        self, reader: ArchiveReader, map_location: MapLocation, limits: ArchiveLimits, allow_setstate: bool
+    ) -> None:
+        self.reader = reader
+        self.map_location = map_location
+        self.limits = limits
+        self.allow_setstate = allow_setstate
+        self.code_bytes = 0
+        version = reader.version()
+        self.constants: list[object] = []
+        self.importer = SourceImporter(
+            self.read_source,
+            self.constants,
+            preferred=upgraders_of(version, older_than(reader, version)),
+            missing_class=custom_class,
+        )
+        self.setter = StateSetter(limits, allow_setstate)
+
+    def module(self) -> ScriptModule:
+        constants = self.values("constants")
+        if not isinstance(constants, tuple):
+            raise CorruptArchiveError("The constants are no tuple.", member="constants.pkl")
+        self.constants += constants
+        module = self.values("data")
+        if not isinstance(module, ScriptModule):
+            raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
+        return module
+
+    def values(self, name: str) -> Any:
+        member = f"{name}.pkl"
+        pickle = self.read_pickle(member)
+        if name == "data" and not isinstance(pickle.value, PickledObject):
+            raise CorruptArchiveError("The archive holds no module.", member=member)
+        tensors = TensorLoader(self.reader, name, self.map_location)
+        builder = ValueBuilder(
+            member, self.importer, tensors, self.limits, self.setter.run, allow_setstate=self.allow_setstate
+        )
+        return builder.build(pickle.value)
+
+    def read_pickle(self, member: str) -> Pickle:
+        return read_pickle(self.reader.view(member), member, self.limits)
+
+    def read_source(self, qualifier: str) -> Source | None:
+        member = f"code/{qualifier.replace('.', '/')}.py"
+        if member not in self.reader:
+            return None
+        self.code_bytes += self.reader.entry(member).size
+        if self.code_bytes > self.limits.code_bytes:
+            raise ArchiveLimitError(
+                f"The texts of the archive are longer than {self.limits.code_bytes} bytes.",
+                member=member,
+                hint="If you trust this file, raise the limit: limits=rekindle.ArchiveLimits(code_bytes=…).",
+            )
+        try:
+            text = self.reader.read(member).decode("utf-8")
+        except UnicodeDecodeError:
+            raise CorruptArchiveError("The text is not UTF-8.", member=member) from None
+        source = Source(text, member)
+        debug = f"{member}.debug_pkl"
+        if debug in self.reader:
+            source.origin = DebugRecords(lambda: self.read_pickle(debug), text).origin
+        return source
+
+
+def extra_files(f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS) -> Mapping[str, bytes]:
+    """The files that were kept beside the program of an archive, by name.
+
+    Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is no archive, or broken.
+    """
+    reader = ArchiveReader(f, limits)
+    names = [name for name in reader.names if name.startswith("extra/")]
+    return {name.removeprefix("extra/"): reader.read(name) for name in names}

@@ -1,0 +1,70 @@
+"""Operators and classes of libraries that are not installed: what to say when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rekindle.errors import MissingLibraryError
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import REGISTRY
+
+_PACKAGES: Final[dict[str, str]] = {
+    **dict.fromkeys(("torchvision", "image", "video_reader"), "torchvision"),
+    **dict.fromkeys(("torchaudio", "sox_io", "rnnt", "forced_align"), "torchaudio"),
+    "torchtext": "torchtext",
+    **dict.fromkeys(("torch_scatter", "torch_sparse", "torch_cluster", "torch_spline_conv"), ""),
+    "pyg": "pyg-lib",
+    "fbgemm": "fbgemm-gpu",
+    "torchao": "torchao",
+    "torchrec": "torchrec",
+    "metatensor": "metatensor-torch",
+    "metatomic": "metatomic-torch",
+    "openequivariance": "openequivariance",
+    "cuequivariance": "cuequivariance-ops-torch",
+    "detectron2": "detectron2",
+    "nvfuser": "nvfuser",
+    "tensorrt": "torch-tensorrt",
+    "ipex": "intel-extension-for-pytorch",
+    "torch_ipex": "intel-extension-for-pytorch",
+}
+"""Which package registers the operators and classes of a namespace; empty for one of the namespace's own name."""
+
+_PYTORCHS_OWN: Final = frozenset({"aten", "prim", "archive"})
+
+
+def is_foreign(kind: str) -> bool:
+    """Whether operators of the namespace of ``kind`` are brought by libraries."""
+    return "::" in kind and kind.partition("::")[0] not in _PYTORCHS_OWN
+
+
+def missing_library(what: str, namespace: str) -> MissingLibraryError:
+    """The error for ``what`` (an operator, a class) of a namespace that no installed library registered."""
+    package = _PACKAGES.get(namespace)
+    package = namespace.replace("_", "-") if package == "" else package
+    if package is None:
+        return MissingLibraryError(
+            f"{what} is not there: no library that is imported brings '{namespace}'.\n"
+            f"Hint: Import the library that registers '{namespace}', then call this again."
+        )
+    return MissingLibraryError(
+        f"{what} is not there: the package '{package}' brings it.\n"
+        f"Hint: Install '{package}' and import it, then call this again."
+    )
+
+
+def missing_operation(node: Node) -> Callable[..., Any]:
+    """Runs ``node``, whose operator is not known: it may be, by the time of the call; else the call says what brings
+    it.
+
+    Raises:
+        MissingLibraryError: no library has brought it.
+    """
+
+    def run(*arguments: Any) -> Any:
+        operator = REGISTRY.resolve(node)
+        if operator is None:
+            raise missing_library(f"The operator '{node.kind}'", node.kind.partition("::")[0])
+        return operator.operation_of(node)(*arguments)
+
+    return run
