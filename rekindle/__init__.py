@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         uninstall as uninstall,
     )
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
+    from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.ir.graph import Graph as Graph
@@ -74,6 +75,7 @@ _HOMES: Final[dict[str, str]] = {
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
+    "load": "rekindle.archive.load",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",

@@ -40,7 +40,7 @@ def is_installed(name: str) -> bool:
     """Whether the class of this qualified name is registered in this process."""
     namespace, _, basename = name.removeprefix(PREFIX).partition(".")
     try:
-        torch._C._get_custom_class_python_wrapper(namespace, basename)  # type: ignore[attr-defined]
+        torch._C._get_custom_class_python_wrapper(namespace, basename)
     except RuntimeError:
         return False
     return True
@@ -61,7 +61,7 @@ def make_object(name: str, state: object, allow_setstate: bool) -> Any:
             f"The archive holds an object of '{name}', whose library would have to make it.",
             hint="Load with allow_setstate=True if you trust this file.",
         )
-    made = torch.ScriptObject.__new__(torch.ScriptObject)
+    made: Any = torch.ScriptObject.__new__(torch.ScriptObject)
     try:
         made.__setstate__((state, name))
     except (RuntimeError, TypeError, ValueError) as error:
@@ -79,6 +79,7 @@ def state_of(value: Any) -> tuple[object, str] | None:
     if isinstance(value, MissingObject):
         return value.__dict__["state"], value.__dict__["qualified_name"]
     if isinstance(value, torch.ScriptObject):
-        state, name = value.__getstate__()
+        held: Any = value
+        state, name = held.__getstate__()
         return state, name
     return None

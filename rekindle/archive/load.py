@@ -42,7 +42,7 @@ def load(
         _extra_files: a dict whose keys name files kept beside the program; their bytes become its values.
         limits: how much the archive may ask for.
         mmap: map a file instead of reading it. Tensors then share its pages until they are written to, which never
-            reaches the file. It must not be cut short while they are in use; replacing it, as :func:`save` does, is fine.
+            reaches the file. It must not be cut short while they are in use; :func:`save` replaces it, which is fine.
         allow_setstate: whether objects may be made by their own ``__setstate__``.
 
     Raises:

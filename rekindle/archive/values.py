@@ -16,6 +16,7 @@ from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import (
     ANY,
+    QSCHEME,
     STRING,
     TENSOR,
     AnyType,
@@ -31,7 +32,6 @@ from rekindle.ir.types import (
     ListType,
     NoneType,
     NumberType,
-    QSchemeType,
     StringType,
     TensorType,
     TupleType,
@@ -103,7 +103,7 @@ class ValueBuilder:
                 f"a value of type {misfit.type.annotation} is needed, and there is {_describe(misfit.record)}"
             ) from None
 
-    # ------------------------------------------------------------------------------------------------------- dispatching
+    # ------------------------------------------------------------------------------------------------------ dispatching
 
     def _build(self, record: Any, type: Type) -> Any:
         self._steps += 1
@@ -176,7 +176,7 @@ class ValueBuilder:
             return self._tuple(record, type)
         return self._container(record, type)
 
-    # -------------------------------------------------------------------------------------------------------- containers
+    # ------------------------------------------------------------------------------------------------------- containers
 
     def _container(self, record: Any, type: Type) -> Any:
         value = record
@@ -216,7 +216,7 @@ class ValueBuilder:
                 return member
         raise self._broken(f"the enum '{record.name}' has no member of the value {printable(repr(record.value))}")
 
-    # ----------------------------------------------------------------------------------------------------------- objects
+    # ---------------------------------------------------------------------------------------------------------- objects
 
     def _check_class(self, record: PickledObject, type: Type) -> None:
         if isinstance(type, AnyType):
@@ -274,13 +274,15 @@ class ValueBuilder:
                 raise self._broken(f"'__setstate__' of '{type.name}' has not set '{name}'") from None
             _put(made, type, slot, value)
 
-    # ------------------------------------------------------------------------------------------------------------- types
+    # ------------------------------------------------------------------------------------------------------------ types
 
     def _class_called(self, name: str) -> Type:
         try:
             return self._importer.load_type(name)
         except UndefinedNameError:
-            raise self._broken(f"there is an object of '{name}', which the code of the archive does not define") from None
+            raise self._broken(
+                f"there is an object of '{name}', which the code of the archive does not define"
+            ) from None
 
     def _type_called(self, text: str) -> Type:
         found = self._types.get(text)
@@ -354,6 +356,6 @@ _SIMPLE: Final[dict[str, frozenset[type]]] = {
     DeviceType.kind: frozenset({torch.device}),
     NoneType.kind: frozenset({type(None)}),
     NumberType.kind: frozenset({int, float, complex}),
-    QSchemeType.kind: frozenset({int, torch.qscheme}),
+    QSCHEME.kind: frozenset({int, torch.qscheme}),
 }
 """Types whose values are kept as they are, and the classes of these values."""

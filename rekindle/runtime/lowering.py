@@ -26,6 +26,7 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
+from rekindle.ops.libraries import is_foreign, missing_operation
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
 WITHOUT_MEMORY = frozenset(
