@@ -86,7 +86,7 @@ class ValueBuilder:
         self._limits = limits
         self._set_state = set_state
         self._allow_setstate = allow_setstate
-        self._made: dict[tuple[int, int], tuple[object, object, Type]] = {}
+        self._made: dict[tuple[int, Type], tuple[object, object]] = {}
         self._open: set[int] = set()
         self._types: dict[str, Type] = {}
         self._steps = 0
@@ -147,7 +147,7 @@ class ValueBuilder:
 
     def _build_shared(self, record: Any, type: Type) -> Any:
         """What may stand in several places, or within itself."""
-        key = (id(record), 0 if isinstance(record, PickledObject) else id(type))
+        key = (id(record), ANY if isinstance(record, PickledObject) else type)
         known = self._made.get(key)
         if known is None:
             if id(record) in self._open:
@@ -160,7 +160,7 @@ class ValueBuilder:
                 )
             self._open.add(id(record))
             try:
-                known = self._made[key] = (self._build_new(record, type), record, type)
+                known = self._made[key] = (self._build_new(record, type), record)
             finally:
                 self._open.discard(id(record))
         if isinstance(record, PickledObject):
