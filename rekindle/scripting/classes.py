@@ -134,6 +134,8 @@ def compile_class(cls: type) -> None:
     """Compile all methods of ``cls``."""
     diagnostics = Diagnostics()
     type = _make_type(cls, UNKNOWN_RANGE, diagnostics)
+    if cls.__bases__ != (object,):
+        diagnostics.raise_all()  # Python gives classes with an interface methods of its own
     records = [*type.methods.values(), *type.static_methods.values()]
     records += [item.getter for item in type.properties.values()]
     records += [item.setter for item in type.properties.values() if item.setter is not None]
