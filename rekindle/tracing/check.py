@@ -7,7 +7,6 @@ import difflib
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -119,18 +118,3 @@ def _lines(graph: Graph) -> list[str]:
 
 def _texts(graph: Graph) -> list[str]:
     return [line.strip() for line in str(graph).splitlines()]
-
-
-@contextmanager
-def state_kept(module: torch.nn.Module | None) -> Iterator[None]:
-    """What the body does to random numbers and to the parameters and buffers of ``module`` is undone."""
-    held = [] if module is None else [*module.parameters(), *module.buffers()]
-    saved = [(tensor, tensor.detach().clone()) for tensor in held]
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            for tensor, value in saved:
-                if not torch.equal(tensor, value):
-                    with torch.no_grad():
-                        tensor.copy_(value)

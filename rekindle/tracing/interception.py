@@ -147,7 +147,9 @@ def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
         if recorder is None or path is None:
             return original(self, *args, **kwargs)
         with recorder.scope(path, current_place()):
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            recorder.leave_module(self, path)
+            return result
 
     return __call__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ SCOPE: Final = "prim::TracedModuleForward"
 """The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
 ATTRIBUTE: Final = "prim::TracedAttr"
 """The kind of the nodes that stand for a parameter, a buffer or a sub-module, by its path from the root."""
+WRITE: Final = "prim::TracedSetAttr"
+"""The kind of the nodes that stand for what becomes of an attribute, by its path from the root."""
 
 Path = tuple[str, ...]
 
@@ -52,6 +54,8 @@ class Recorder:
         self._attributes: dict[Path, Value] = {}
         self.path: Path = ()
         """Where the module stands whose ``forward`` runs."""
+        self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
+        """What is to be done at the end of a call of a part."""
 
     # -------------------------------------------------------------------------------------------------- objects
 
@@ -82,6 +86,12 @@ class Recorder:
             self.graph.block.prepend(node)
             found = self._attributes[path] = node.output
         return found
+
+    def write(self, path: Path, item: object) -> None:
+        """From here on the attribute of the root module at ``path`` is ``item``, a tensor or a number."""
+        value = self.argument(item).materialise(self.graph)
+        node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
+        self.graph.insert_node(node)
 
     def _captured(self, tensor: torch.Tensor) -> Value:
         place = users_place()
@@ -236,6 +246,10 @@ class Recorder:
             TracerWarning,
             stacklevel=2,
         )
+
+    def warn_of(self, text: str) -> None:
+        """Tell of what the code does and the trace will not."""
+        warnings.warn(text, TracerWarning, stacklevel=2)
 
     # --------------------------------------------------------------------------------------------------- scopes
 

@@ -23,11 +23,14 @@ and in that of ``fc``::
 
 A method takes whatever its call used from outside, and returns whatever was used of it later, which need not be what
 the Python method took and returned.
+
+An attribute that is replaced (``prim::TracedSetAttr``) is set where that was seen, in the method of the module that has
+it. Where what it was before is used later still, it is set at the very end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rekindle.errors import SourceRange
@@ -37,7 +40,7 @@ from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import NONE, ClassType, TupleType, Type
 from rekindle.program.definition import clean_up
 from rekindle.program.module import ScriptModule
-from rekindle.tracing.recorder import ATTRIBUTE, SCOPE, Path, Recorder
+from rekindle.tracing.recorder import ATTRIBUTE, SCOPE, WRITE, Path, Recorder
 
 
 @dataclass(slots=True)
@@ -81,7 +84,9 @@ def lower_to_function(recorder: Recorder, outputs: Sequence[Value], name: str, n
 class _Lowering:
     def __init__(self, recording: Graph, outputs: Sequence[Value], root: ScriptModule | None) -> None:
         self.root = root
-        self.interfaces = _interfaces(recording, outputs)
+        self.recording = recording
+        self.late = _late_writes(recording, outputs)
+        self.interfaces = _interfaces(recording, outputs, self.late)
 
     def method(
         self,
@@ -117,6 +122,9 @@ class _Lowering:
         for node in block.nodes:
             body.add(node)
         result = body.result(outputs)
+        if block is self.recording.block:
+            for node in self.late:
+                body.write(node)
         body.graph.add_output(result)
         clean_up(body.graph)
         arguments = [Argument(_plain_name(value, i), value.type) for i, value in enumerate(body.graph.inputs)]
@@ -149,8 +157,18 @@ class _Body:
     def add(self, node: Node) -> None:
         if node.kind == SCOPE:
             self.add_call(node)
+        elif node.kind == WRITE:
+            if node not in self.lowering.late:
+                self.write(node)
         elif node.kind not in (ATTRIBUTE, "prim::Constant"):
             self.copy(node)
+
+    def write(self, node: Node) -> None:
+        """Set an attribute."""
+        *owner, name = _path(node)
+        inputs = [self.attribute(tuple(owner), node.range), self.value(node.input, node.range)]
+        made = self.graph.create("prim::SetAttr", inputs, outputs=0, attributes={"name": name}, range=node.range)
+        self.graph.append_node(made)
 
     def copy(self, node: Node) -> Node:
         inputs = {value: self.value(value, node.range) for value in node.inputs}
@@ -215,7 +233,35 @@ class _Body:
 # ------------------------------------------------------------------------------------------------------------- analysis
 
 
-def _interfaces(recording: Graph, outputs: Sequence[Value]) -> dict[Node, _Interface]:
+def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
+    """The writes of attributes whose values from before are used later, or that stand in a module that has no way to
+    the attribute; in order."""
+    written: dict[Path, list[Node]] = {}
+    late: dict[Node, None] = {}
+
+    def use(value: Value) -> None:
+        if value.node.kind == ATTRIBUTE:
+            late.update(dict.fromkeys(written.get(_path(value.node), ())))
+
+    def visit(block: Block, within: Path) -> None:
+        for node in block.nodes:
+            for value in node.inputs:
+                use(value)
+            if node.kind == SCOPE:
+                visit(node.blocks[0], _path(node))
+            elif node.kind == WRITE:
+                path = _path(node)
+                written.setdefault(path, []).append(node)
+                if not _is_below(path, within):
+                    late[node] = None
+
+    visit(recording.block, ())
+    for value in outputs:
+        use(value)
+    return {node: None for nodes in written.values() for node in nodes if _path(node) in {_path(n) for n in late}}
+
+
+def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, None]) -> dict[Node, _Interface]:
     """What every marked call takes and gives."""
     found: dict[Node, _Interface] = {}
     homes: dict[Value, tuple[Node, ...]] = {}
@@ -242,7 +288,7 @@ def _interfaces(recording: Graph, outputs: Sequence[Value]) -> dict[Node, _Inter
                 visit(node.blocks[0], (*within, node))
                 continue
             for value in node.inputs:
-                use(value, within)
+                use(value, () if node in late else within)
             for value in node.outputs:
                 homes[value] = within
 

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -18,12 +19,13 @@ from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.tracing.active import active_recorder
-from rekindle.tracing.check import check_graphs, check_results, copy_of, state_kept
+from rekindle.tracing.check import check_graphs, check_results, copy_of
 from rekindle.tracing.interception import watching
 from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
 from rekindle.tracing.recorder import Recorder, TracerWarning
 from rekindle.tracing.report import Baked, TraceReport
 from rekindle.tracing.scopes import lower_to_function, lower_to_methods
+from rekindle.tracing.state import ModuleState, state_kept
 from rekindle.tracing.structure import enter, leave, type_of_example
 
 _T = TypeVar("_T")
@@ -161,10 +163,10 @@ def _trace_function(
     record, report = recorded()
     traced = TracedFunction(record, func if is_function else None, report)
     if options.check:
-        with state_kept(None):
+        with state_kept():
             check_graphs(record.graph, _quietly(recorded)[0].graph, record.basename)
         for inputs in checked or [examples]:
-            _check(func, traced, inputs, options.tolerance, None, "the example" if not checked else "a check input")
+            _check(func, traced, inputs, options.tolerance, (), "the example" if not checked else "a check input")
     return traced
 
 
@@ -178,25 +180,36 @@ def _trace_methods(
     result.__dict__["report"] = report
     if options.check:
         with state_kept(module):
-            second, _ = _quietly(lambda: _record_methods(module, examples, options))
+            second, _ = _quietly(lambda: _record_methods(module, examples, options, result))
         for name in examples:
             check_graphs(getattr(result, name).inlined_graph, getattr(second, name).inlined_graph, name)
         for given in checked or [examples]:
             for name, inputs in given.items():
                 what = f"the example of '{name}'" if not checked else f"a check input of '{name}'"
-                _check(_callee(module, name), getattr(result, name), inputs, options.tolerance, module, what)
+                owners = module, result
+                _check(_callee(module, name), getattr(result, name), inputs, options.tolerance, owners, what)
     return result
 
 
 def _record_methods(
-    module: torch.nn.Module, examples: Mapping[str, _Examples], options: _Options
+    module: torch.nn.Module,
+    examples: Mapping[str, _Examples],
+    options: _Options,
+    first: ScriptModule | None = None,
 ) -> tuple[ScriptModule, TraceReport]:
-    modules, tensors = places_of_modules(module), places_of_tensors(module)
+    modules = places_of_modules(module)
     result = module_for_trace(module)
     report = TraceReport()
     for name, inputs in examples.items():
-        recorder = Recorder(modules, tensors, report)
-        names, outputs = _record(recorder, _callee(module, name), getattr(module, name), inputs, options.strict)
+        recorder = Recorder(modules, places_of_tensors(module), report)
+        state = ModuleState(module, result, first)
+        recorder.leave_module = partial(state.record, recorder)
+        try:
+            names, outputs = _record(
+                recorder, _callee(module, name), getattr(module, name), inputs, options.strict, state
+            )
+        finally:
+            state.finish()
         lower_to_methods(recorder, outputs, result, name, names)
     return result, report
 
@@ -219,14 +232,14 @@ def _check(
     traced: Callable[..., Any],
     inputs: _Examples,
     tolerance: float,
-    module: torch.nn.Module | None,
+    owners: Sequence[torch.nn.Module],
     what: str,
 ) -> None:
     args, kwargs = inputs
 
     def from_here(call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*own: Any, **keywords: Any) -> Any:
-            with state_kept(module):
+            with state_kept(*owners):
                 return copy_of(call(*own, **keywords))
 
         return run
@@ -240,6 +253,7 @@ def _record(
     function: Callable[..., Any],
     examples: _Examples,
     strict: bool,
+    state: ModuleState | None = None,
 ) -> tuple[list[str], list[Value]]:
     """Run, and return the names of the parameters and the values of the graph that are the result."""
     args, kwargs = examples
@@ -257,6 +271,8 @@ def _record(
     with watching(recorder):
         result = run(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
         outputs = [leave(recorder, result, strict)]
+        if state is not None:
+            state.record_all(recorder)
     return names, outputs
 
 
