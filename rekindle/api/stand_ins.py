@@ -7,6 +7,7 @@ the forms that code written for ``torch.jit`` expects.
 from __future__ import annotations
 
 import enum
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +15,10 @@ from typing import Any, Final
 import torch
 
 from rekindle.api.usage import Usage
+from rekindle.archive.container import FileLike
+from rekindle.archive.load import load as read_archive
 from rekindle.archive.save import save
+from rekindle.archive.tensors import MapLocation
 from rekindle.errors import NotScriptableError
 from rekindle.ops.asynchrony import Await
 from rekindle.program import asynchrony
@@ -175,6 +179,24 @@ def trace_module(
     return made
 
 
+def load(
+    f: FileLike,
+    map_location: MapLocation = None,
+    _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: bool = False,
+) -> ScriptModule:
+    """``torch.jit.load``: :func:`rekindle.load`. ``_restore_shapes`` means nothing.
+
+    Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is no archive of a program, is broken, unsafe, or asks for more than the limits allow.
+        CompileError: its texts are no programs.
+    """
+    module = read_archive(f, map_location, _extra_files)
+    count("archive", os.path.basename(os.fsdecode(f)) if isinstance(f, (str, os.PathLike)) else module.original_name)
+    return module
+
+
 def _name(obj: object) -> str:
     return str(getattr(obj, "__qualname__", type(obj).__qualname__))
 
@@ -212,6 +234,7 @@ STAND_INS: Final[dict[str, Any]] = {
     "ignore": markers.ignore,
     "interface": interface,
     "isinstance": markers.isinstance_,
+    "load": load,
     "save": save,
     "script": script,
     "script_if_tracing": script_if_tracing,

@@ -26,7 +26,7 @@ FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes] | bytes | bytearray | m
 
 OLDEST_VERSION: Final = 1
 NEWEST_VERSION: Final = 10
-"""The versions of the format that can be read: those of PyTorch 1.4 to today's."""
+"""The versions of the format that can be read: those of PyTorch 1.0 to today's."""
 
 _CHUNK: Final = 1 << 20
 
@@ -174,12 +174,7 @@ class ArchiveReader:
         Raises:
             ArchiveError: the archive holds no program.
         """
-        if "model.json" in self:
-            raise UnsupportedArchiveError(
-                "The archive is of the format that PyTorch wrote before 1.4, which cannot be read.",
-                hint="Load it with a PyTorch of 1.4 to 1.12 and save it again.",
-            )
-        if "constants.pkl" not in self:
+        if "constants.pkl" not in self and "model.json" not in self:
             raise UnsupportedArchiveError("The archive holds no program.", hint=_NO_PROGRAM)
 
     def _short_text(self, name: str) -> str:

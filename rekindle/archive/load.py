@@ -7,6 +7,7 @@ from typing import Any
 
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.debug_records import DebugRecords
+from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.origin import older_than
 from rekindle.archive.pickle_reader import read_pickle
@@ -81,8 +82,11 @@ class _Loader:
             missing_class=custom_class,
         )
         self.setter = StateSetter(limits, allow_setstate)
+        self.legacy: LegacyProgram | None = None
 
     def module(self) -> ScriptModule:
+        if MODEL in self.reader:
+            return self.legacy_module()
         constants = self.values("constants")
         if not isinstance(constants, tuple):
             raise CorruptArchiveError("The constants are no tuple.", member="constants.pkl")
@@ -90,6 +94,18 @@ class _Loader:
         module = self.values("data")
         if not isinstance(module, ScriptModule):
             raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
+        return module
+
+    def legacy_module(self) -> ScriptModule:
+        """The module of an archive of PyTorch 1.0 to 1.2."""
+        self.legacy = read_legacy(self.reader)
+        tensors = TensorLoader(self.reader, FOLDER, self.map_location)
+        self.constants += [tensors.tensor(record) for record in self.legacy.constants]
+        builder = ValueBuilder(
+            MODEL, self.importer, tensors, self.limits, self.setter.run, allow_setstate=self.allow_setstate
+        )
+        module = builder.build(self.legacy.root)
+        assert isinstance(module, ScriptModule)
         return module
 
     def values(self, name: str) -> Any:
@@ -107,6 +123,9 @@ class _Loader:
         return read_pickle(self.reader.view(member), member, self.limits)
 
     def read_source(self, qualifier: str) -> Source | None:
+        if self.legacy is not None:
+            text = self.legacy.texts.get(qualifier)
+            return None if text is None else Source(text, f"code/{qualifier.replace('.', '/')}.py")
         member = f"code/{qualifier.replace('.', '/')}.py"
         if member not in self.reader:
             return None

@@ -161,16 +161,50 @@ def shape(self: Tensor) -> List[int]:
 """
 """It was a primitive."""
 
+_CLAMP: Final = "".join(
+    f"""
+def clamp{suffix}(self: Tensor, min: Optional[number] = None, max: Optional[number] = None) -> Tensor:
+    if self.is_floating_point():
+        return torch.clamp{suffix}(self, min, max)
+    low: Optional[int] = None if min is None else int(min)
+    high: Optional[int] = None if max is None else int(max)
+    return torch.clamp{suffix}(self, low, high)
+
+def clamp_min{suffix}(self: Tensor, min: number) -> Tensor:
+    if self.is_floating_point():
+        return torch.clamp_min{suffix}(self, min)
+    return torch.clamp_min{suffix}(self, int(min))
+
+def clamp_max{suffix}(self: Tensor, max: number) -> Tensor:
+    if self.is_floating_point():
+        return torch.clamp_max{suffix}(self, max)
+    return torch.clamp_max{suffix}(self, int(max))
+"""
+    for suffix in ("", "_")
+)
+"""Ints stayed ints: the bounds were cut off."""
+
+_GRIDS: Final = """
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int) -> Tensor:
+    return torch.grid_sampler(input, grid, interpolation_mode, padding_mode, True)
+
+def affine_grid_generator(theta: Tensor, size: List[int]) -> Tensor:
+    return torch.affine_grid_generator(theta, size, True)
+"""
+"""Corners were always aligned, and there was no argument for it."""
+
 UPGRADES: Final = (
     Upgrade(_DIVISION, version=4),
     Upgrade(_FULL, version=5),
     Upgrade(_LINSPACE, version=8),
     Upgrade(_LOGSPACE, version=9),
     Upgrade(_GELU, version=10),
+    Upgrade(_GRIDS, release=(1, 3)),
     Upgrade(_ARANGE, release=(1, 4)),
     Upgrade(_SHAPE, release=(1, 5), namespace="prim"),
     Upgrade(_TENSOR, release=(1, 6)),
     Upgrade(_ROUND, release=(1, 7)),
+    Upgrade(_CLAMP, release=(1, 12)),
     Upgrade(_FLOOR_DIVIDE, release=(1, 13)),
 )
 """All changes of meaning, by what tells that an archive is older."""

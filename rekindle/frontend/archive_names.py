@@ -56,9 +56,6 @@ _TYPES: Final[dict[str, Type]] = {
 }
 """Types that only archives spell."""
 
-_FORMER_NAMES: Final = {"prim::shape": "aten::size"}
-"""Operators that have another name today."""
-
 _NUMBERS: Final = {
     "inf": float("inf"),
     "nan": float("nan"),
@@ -131,7 +128,6 @@ class ArchiveNames:
 
     def operator(self, kind: str) -> SugaredValue:
         """What the operator ``kind`` means in this archive."""
-        kind = _FORMER_NAMES.get(kind, kind)
         if not REGISTRY.overloads(kind) and not find_builtin_functions(kind) and not self._preferred(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):

@@ -113,7 +113,6 @@ NOT_TAKEN = {
     "enable_onednn_fusion": "a switch of torch.jit's fuser",
     "export_opnames": "of torch.jit's lite interpreter",
     "freeze": "not here yet",
-    "load": "not here yet",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
     "optimize_for_inference": "not here yet",
     "set_fusion_strategy": "a switch of torch.jit's fuser",
@@ -283,6 +282,24 @@ def test_traces() -> None:
         ("function", "test_traces.<locals>.summed"): 1,
         ("module", "Sequential"): 1,
     }
+
+
+def test_archives(tmp_path: Path) -> None:
+    module, x, path = Scaled(), torch.ones(1, 2), tmp_path / "scaled.pt"
+    torch.jit.save(torch.jit.script(module), path, _extra_files={"notes.txt": "kept"})
+    with rekindle.installed() as usage:
+        files = {"notes.txt": b""}
+        loaded = torch.jit.load(path, "cpu", files, _restore_shapes=True)
+        assert isinstance(loaded, torch.jit.ScriptModule)
+        assert torch.equal(torch.jit.script(torch.nn.Sequential(loaded))(x), module(x))
+        torch.jit.save(loaded, path)
+        with path.open("rb") as file:
+            again = torch.jit.load(file)
+    assert files == {"notes.txt": b"kept"}
+    assert isinstance(loaded, rekindle.ScriptModule)
+    assert torch.equal(again.extra(x), x + 1)
+    assert torch.equal(torch.jit.load(path)(x), module(x))
+    assert usage.programs == {("archive", "scaled.pt"): 1, ("module", "Sequential"): 1, ("archive", "Scaled"): 1}
 
 
 def test_warnings_of_traces_have_torch_jits_name() -> None:

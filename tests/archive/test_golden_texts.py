@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from rekindle.archive.container import ArchiveReader
+from rekindle.archive.origin import older_than
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import CompileError, Source
 from rekindle.ir.records import FunctionRecord
@@ -63,10 +65,11 @@ def _functions(path: Path) -> Iterator[FunctionRecord]:
         for name, data in members.items()
         if (found := re.fullmatch(re.escape(root) + r"/code/(.*)\.py", name)) is not None
     }
-    version = int(next(data for name, data in members.items() if name.endswith("version")))
+    reader = ArchiveReader(path)
+    version = reader.version()
     # Their values mean nothing to the compiler, only whether they are Tensors or strings.
     constants: list[object] = ["é"] * 2 if path.stem == "constants_unicode" else [torch.ones(2)] * 50
-    importer = SourceImporter(texts.get, constants, preferred=upgraders_of(version))
+    importer = SourceImporter(texts.get, constants, preferred=upgraders_of(version, older_than(reader, version)))
     for qualifier, source in texts.items():
         for name in re.findall(r"^(?:class|def) (\w+)", source.text, re.MULTILINE):
             found = importer.load_type(f"{qualifier}.{name}")

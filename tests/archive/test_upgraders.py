@@ -10,9 +10,12 @@ from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import ArgumentError
 from rekindle.program.function import Function
 
-KINDS = "div div_ full linspace logspace gelu arange tensor round floor_divide floor_divide_".split()
+KINDS = "clamp clamp_ clamp_min clamp_min_ clamp_max clamp_max_ grid_sampler affine_grid_generator".split()
+KINDS += "div div_ full linspace logspace gelu arange tensor round floor_divide floor_divide_".split()
 BY_VERSION = {"div", "div_", "full", "linspace", "logspace", "gelu"}
 UP_TO_1_12 = {"floor_divide", "floor_divide_"}
+UP_TO_1_11 = {kind for kind in KINDS if kind.startswith("clamp")} | UP_TO_1_12
+UP_TO_1_2 = {"grid_sampler", "affine_grid_generator"}
 INTS = torch.tensor([7, -7, 9])
 FLOATS = torch.tensor([7.0, -7.0, 9.0])
 
@@ -35,10 +38,11 @@ def call(kind: str, *arguments: object, **keywords: object) -> object:
 
 def test_what_each_version_upgrades() -> None:
     assert names(1, (1, 3)) == set(KINDS)
-    assert names(1, (1, 4)) == set(KINDS)
-    assert names(1, (1, 5)) == set(KINDS) - {"arange"}
-    assert names(2, (1, 6)) == set(KINDS) - {"arange"}
-    assert names(3, (1, 12)) == BY_VERSION | UP_TO_1_12
+    assert names(1, (1, 4)) == set(KINDS) - UP_TO_1_2
+    assert names(1, (1, 5)) == set(KINDS) - UP_TO_1_2 - {"arange"}
+    assert names(2, (1, 6)) == set(KINDS) - UP_TO_1_2 - {"arange"}
+    assert names(3, (1, 12)) == BY_VERSION | UP_TO_1_11
+    assert names(3, (1, 13)) == BY_VERSION | UP_TO_1_12
     assert names(3) == BY_VERSION
     assert names(4) == BY_VERSION - {"div", "div_"}
     assert names(5) == {"linspace", "logspace", "gelu"}
@@ -104,6 +108,23 @@ def test_primitives_that_are_gone() -> None:
     (shape,) = upgraders_of(1, (1, 5))("prim::shape")
     assert Function(shape)(INTS) == [3]
     assert not upgraders_of(2, (1, 6))("prim::shape")
+
+
+def test_bounds_of_ints_were_cut_off() -> None:
+    assert torch.equal(call("clamp", INTS, 0.5, 5.5), torch.tensor([5, 0, 5]))
+    assert torch.equal(call("clamp", INTS, None, 5.5), torch.tensor([5, -7, 5]))
+    assert torch.equal(call("clamp", FLOATS, 0.5), torch.tensor([7.0, 0.5, 9.0]))
+    assert torch.equal(call("clamp_min", INTS, 0.5), torch.tensor([7, 0, 9]))
+    ints = INTS.clone()
+    assert call("clamp_max_", ints, 7.5) is ints
+    assert torch.equal(ints, torch.tensor([7, -7, 7]))
+
+
+def test_corners_were_aligned() -> None:
+    image, theta = torch.arange(16.0).view(1, 1, 4, 4), torch.eye(3)[None, :2]
+    grid = torch.affine_grid_generator(theta, [1, 1, 2, 3], True)
+    assert torch.equal(call("affine_grid_generator", theta, [1, 1, 2, 3]), grid)
+    assert torch.equal(call("grid_sampler", image, grid, 0, 0), torch.grid_sampler(image, grid, 0, 0, True))
 
 
 def test_dtypes_of_what_scripts_made() -> None:
