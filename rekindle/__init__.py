@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.archive.inspect import inspect as inspect
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
     from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
@@ -68,6 +69,7 @@ _HOMES: Final[dict[str, str]] = {
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "ignore": "rekindle.scripting.markers",
+    "inspect": "rekindle.archive.inspect",
     "install": "rekindle.api.install",
     "installed": "rekindle.api.install",
     "is_installed": "rekindle.api.install",

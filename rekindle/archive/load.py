@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from rekindle.archive.container import ArchiveReader, FileLike
-from rekindle.archive.debug_records import DebugRecords
 from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.origin import older_than
@@ -14,9 +12,10 @@ from rekindle.archive.pickle_reader import read_pickle
 from rekindle.archive.records import Pickle, PickledObject
 from rekindle.archive.restricted import StateSetter
 from rekindle.archive.tensors import MapLocation, TensorLoader
+from rekindle.archive.texts import ProgramTexts
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.values import ValueBuilder
-from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError, Source
+from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.type_parser import custom_class
 from rekindle.program.module import ScriptModule
@@ -72,21 +71,20 @@ class _Loader:
         self.map_location = map_location
         self.limits = limits
         self.allow_setstate = allow_setstate
-        self.code_bytes = 0
         version = reader.version()
+        self.legacy = read_legacy(reader) if MODEL in reader else None
         self.constants: list[object] = []
         self.importer = SourceImporter(
-            self.read_source,
+            ProgramTexts(reader, self.legacy).read,
             self.constants,
             preferred=upgraders_of(version, older_than(reader, version)),
             missing_class=custom_class,
         )
         self.setter = StateSetter(limits, allow_setstate)
-        self.legacy: LegacyProgram | None = None
 
     def module(self) -> ScriptModule:
-        if MODEL in self.reader:
-            return self.legacy_module()
+        if self.legacy is not None:
+            return self.legacy_module(self.legacy)
         constants = self.values("constants")
         if not isinstance(constants, tuple):
             raise CorruptArchiveError("The constants are no tuple.", member="constants.pkl")
@@ -96,15 +94,14 @@ class _Loader:
             raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
         return module
 
-    def legacy_module(self) -> ScriptModule:
+    def legacy_module(self, program: LegacyProgram) -> ScriptModule:
         """The module of an archive of PyTorch 1.0 to 1.2."""
-        self.legacy = read_legacy(self.reader)
         tensors = TensorLoader(self.reader, FOLDER, self.map_location)
-        self.constants += [tensors.tensor(record) for record in self.legacy.constants]
+        self.constants += [tensors.tensor(record) for record in program.constants]
         builder = ValueBuilder(
             MODEL, self.importer, tensors, self.limits, self.setter.run, allow_setstate=self.allow_setstate
         )
-        module = builder.build(self.legacy.root)
+        module = builder.build(program.root)
         assert isinstance(module, ScriptModule)
         return module
 
@@ -121,39 +118,3 @@ class _Loader:
 
     def read_pickle(self, member: str) -> Pickle:
         return read_pickle(self.reader.view(member), member, self.limits)
-
-    def read_source(self, qualifier: str) -> Source | None:
-        if self.legacy is not None:
-            text = self.legacy.texts.get(qualifier)
-            return None if text is None else Source(text, f"code/{qualifier.replace('.', '/')}.py")
-        member = f"code/{qualifier.replace('.', '/')}.py"
-        if member not in self.reader:
-            return None
-        self.code_bytes += self.reader.entry(member).size
-        if self.code_bytes > self.limits.code_bytes:
-            raise ArchiveLimitError(
-                f"The texts of the archive are longer than {self.limits.code_bytes} bytes.",
-                member=member,
-                hint="If you trust this file, raise the limit: limits=rekindle.ArchiveLimits(code_bytes=…).",
-            )
-        try:
-            text = self.reader.read(member).decode("utf-8")
-        except UnicodeDecodeError:
-            raise CorruptArchiveError("The text is not UTF-8.", member=member) from None
-        source = Source(text, member)
-        debug = f"{member}.debug_pkl"
-        if debug in self.reader:
-            source.origin = DebugRecords(lambda: self.read_pickle(debug), text).origin
-        return source
-
-
-def extra_files(f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS) -> Mapping[str, bytes]:
-    """The files that were kept beside the program of an archive, by name.
-
-    Raises:
-        OSError: the file cannot be read.
-        ArchiveError: it is no archive, or broken.
-    """
-    reader = ArchiveReader(f, limits)
-    names = [name for name in reader.names if name.startswith("extra/")]
-    return {name.removeprefix("extra/"): reader.read(name) for name in names}

@@ -128,11 +128,15 @@ class ArchiveNames:
 
     def operator(self, kind: str) -> SugaredValue:
         """What the operator ``kind`` means in this archive."""
-        if not REGISTRY.overloads(kind) and not find_builtin_functions(kind) and not self._preferred(kind):
+        if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
                 return _MissingOperator(kind, self._missing_operator(kind))
         return BuiltinFunction(kind, preferred=self._preferred(kind))
+
+    def knows(self, kind: str) -> bool:
+        """Whether there is such an operator in this process, or was in the release that wrote the archive."""
+        return bool(REGISTRY.overloads(kind) or find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
         """What ``__torch__.a.b`` means: a type, a function, or what other names begin with."""

@@ -38,10 +38,15 @@ def is_foreign(kind: str) -> bool:
     return "::" in kind and kind.partition("::")[0] not in _PYTORCHS_OWN
 
 
+def package_of(namespace: str) -> str | None:
+    """The package that registers the operators and classes of a namespace; None where that is not known."""
+    package = _PACKAGES.get(namespace)
+    return namespace.replace("_", "-") if package == "" else package
+
+
 def missing_library(what: str, namespace: str) -> MissingLibraryError:
     """The error for ``what`` (an operator, a class) of a namespace that no installed library registered."""
-    package = _PACKAGES.get(namespace)
-    package = namespace.replace("_", "-") if package == "" else package
+    package = package_of(namespace)
     if package is None:
         return MissingLibraryError(
             f"{what} is not there: no library that is imported brings '{namespace}'.\n"

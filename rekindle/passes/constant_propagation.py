@@ -34,6 +34,10 @@ _LEFT_ALONE = frozenset(
     {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}
 )
 
+_KNOWN = frozenset({"aten", "prim", "archive"})
+"""Namespaces of which all operators are known. Those of libraries may do anything, and a program that is merely loaded
+must not run them."""
+
 
 @dataclass(slots=True)
 class ConstantPropagation:
@@ -67,7 +71,12 @@ def _propagate(block: Block) -> bool:
 
 
 def _can_be_computed(node: Node) -> bool:
-    if node.kind in _LEFT_ALONE or not node.outputs or not all(is_constant(value) for value in node.inputs):
+    if (
+        node.kind.partition("::")[0] not in _KNOWN
+        or node.kind in _LEFT_ALONE
+        or not node.outputs
+        or not all(is_constant(value) for value in node.inputs)
+    ):
         return False
     if not all(is_immutable(value.type) for value in (*node.inputs, *node.outputs)):
         return False

@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from rekindle.errors import CompileError, ParseError, Source, SourceRange, UndefinedNameError
+from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_names import ArchiveNames, no_functions, no_schemas
 from rekindle.frontend.classes import InitBinding, ObjectBinding
 from rekindle.frontend.emission import SelfBinding
@@ -30,25 +29,18 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.ir.types.named import AttributeKind
+from rekindle.program.class_texts import ClassText, definitions_in, read_class
 from rekindle.program.classes import give_python_class
 from rekindle.program.definition import define_function
 from rekindle.runtime.executor import execute
-from rekindle.syntax.parser import parse_expression, parse_module
+from rekindle.syntax.parser import parse_expression
 from rekindle.syntax.views import (
-    Assign,
     ClassDef,
     Def,
     Expr,
     Ident,
-    Import,
-    ListLiteral,
     Param,
     Return,
-    Stmt,
-    StringLiteral,
-    Subscript,
-    Var,
 )
 
 SourceReader = Callable[[str], "Source | None"]
@@ -142,7 +134,7 @@ class SourceImporter:
         found = self._definitions.get(qualifier)
         if found is None:
             source = self._read_source(qualifier)
-            found = self._definitions[qualifier] = {} if source is None else _definitions_in(source)
+            found = self._definitions[qualifier] = {} if source is None else definitions_in(source)
         return found
 
     # ---------------------------------------------------------------------------------------------------- functions
@@ -160,8 +152,8 @@ class SourceImporter:
         return FunctionRecord(name, definer=define)
 
     def _default(self, param: Param) -> object:
-        """The value of a default argument: a literal, or what one of the few expressions that archives hold gives
-        (``inf``, ``torch.device("cpu")``, ``CONSTANTS.c0``)."""
+        """The value of a default argument: a literal, or one of the few other expressions for constants that archives
+        hold (``inf``, ``torch.device("cpu")``, ``CONSTANTS.c0``)."""
         assert param.default is not None
         try:
             return literal_value(param.default)
@@ -169,10 +161,13 @@ class SourceImporter:
             return self._evaluate(param.default)
 
     def _evaluate(self, expr: Expr) -> object:
+        """The value of an expression that is constant: what would have to run is refused."""
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
         record = FunctionRecord("default")
         define_function(record, definition, self.names)
+        if any(node.kind not in _CONSTANTS for node in record.graph.all_nodes()):
+            raise UnsupportedError(f"'{expr.range.text}' is no constant, which must stand here", expr.range)
         return execute(record, [])
 
     # ------------------------------------------------------------------------------------------------------ classes
@@ -199,7 +194,7 @@ class SourceImporter:
 
     def _fill(self, owner: ClassType, definition: ClassDef) -> None:
         """Give ``owner`` what the body of its definition says."""
-        body = _read_body(definition)
+        body = read_class(definition)
         for name, annotation in body.slots:
             type = self._slot_type(owner, name, parse_type_expression(annotation, self.names))
             owner.add_attribute(name, type, body.kind_of(name, type, owner.is_module))
@@ -219,7 +214,7 @@ class SourceImporter:
         return found if isinstance(found, ClassType) else type
 
     @staticmethod
-    def _binding(owner: ClassType, method: str, body: _Body) -> ObjectBinding | InitBinding:
+    def _binding(owner: ClassType, method: str, body: ClassText) -> ObjectBinding | InitBinding:
         """Script classes of releases before 1.5 do not list their attributes: ``__init__`` assigns them."""
         if method == "__init__" and not body.slots and not owner.is_module:
             return InitBinding(owner)
@@ -234,16 +229,16 @@ class SourceImporter:
     def _interface(self, name: str, definition: ClassDef) -> None:
         base = dotted_name(definition.bases[0])
         type = self._types[name] = InterfaceType(name, is_module=base == "ModuleInterface")
-        for method in _read_body(definition).methods:
+        for method in read_class(definition).methods:
             type.methods[method.name.name] = interface_schema(type, method, self.names)
 
     def _named_tuple(self, name: str, definition: ClassDef) -> None:
-        slots = _read_body(definition).slots
+        slots = read_class(definition).slots
         types = tuple(parse_type_expression(annotation, self.names) for _, annotation in slots)
         self._types[name] = TupleType(types, name, tuple(field for field, _ in slots))
 
     def _enum(self, name: str, definition: ClassDef) -> None:
-        members = {member: self._constant(value) for member, value in _read_body(definition).constants}
+        members = {member: self._constant(value) for member, value in read_class(definition).constants}
         basename = name.rpartition(".")[2]
         python = enum.Enum(basename, members, module=name.rpartition(".")[0])  # type: ignore[misc]
         first = next(iter(members.values()), None)
@@ -262,6 +257,9 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
 """What a class is, by what it derives from."""
 
 
+_CONSTANTS: Final = frozenset({"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"})
+"""What graphs of constants are made of, once they are folded."""
+
 _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized\.")
 
 
@@ -270,94 +268,3 @@ def _packed_weights_of(module: str) -> str:
     dimensions = re.search(r"conv.*Conv([123])d", module)
     kind = "Linear" if dimensions is None else f"Conv{max(int(dimensions[1]), 2)}d"
     return f"{_LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"
-
-
-def _definitions_in(source: Source) -> dict[str, ClassDef | Def]:
-    found: dict[str, ClassDef | Def] = {}
-    for statement in parse_module(source, nested_functions=True):
-        if statement.tree.kind == Assign.KIND:
-            continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
-        if statement.tree.kind == Import.KIND:
-            continue  # import __torch__.a.b: old texts say what they use
-        if statement.tree.kind not in (ClassDef.KIND, Def.KIND):
-            raise ParseError("the text of an archive holds classes and functions only", statement.range)
-        definition = ClassDef(statement.tree) if statement.tree.kind == ClassDef.KIND else Def(statement.tree)
-        if definition.name.name in found:
-            raise ParseError(f"'{definition.name.name}' is defined twice", definition.name.range)
-        found[definition.name.name] = definition
-    return found
-
-
-@dataclass(slots=True)
-class _Body:
-    """What the body of a class says."""
-
-    slots: list[tuple[str, Expr]]
-    """Attributes and their types."""
-    constants: list[tuple[str, Expr]]
-    methods: list[Def]
-    parameters: frozenset[str] = frozenset()
-    buffers: frozenset[str] | None = None
-    """None in archives that do not tell."""
-
-    def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
-        if name in self.parameters:
-            return "parameter"
-        if self.buffers is None:
-            # Releases before 1.6: the tensors of a module that are not parameters were its buffers.
-            return "buffer" if is_module and type == TENSOR else "attribute"
-        return "buffer" if name in self.buffers else "attribute"
-
-
-def _read_body(definition: ClassDef) -> _Body:
-    body = _Body([], [], [])
-    for statement in definition.body:
-        if statement.tree.kind == Def.KIND:
-            body.methods.append(Def(statement.tree))
-        elif statement.tree.kind == Assign.KIND:
-            _read_assignment(body, Assign(statement.tree))
-        elif statement.tree.kind != "pass":
-            raise _not_in_class(statement)
-    return body
-
-
-def _read_assignment(body: _Body, assign: Assign) -> None:
-    """``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] = Tensor``, ``__parameters__ = ["weight", ]``."""
-    if len(assign.targets) != 1:
-        raise _not_in_class(assign)
-    target = assign.targets[0]
-    if target.tree.kind == Subscript.KIND:
-        subscript = Subscript(target.tree)
-        if dotted_name(subscript.value) != "__annotations__" or len(subscript.indices) != 1 or assign.value is None:
-            raise _not_in_class(assign)
-        body.slots.append((_string(subscript.indices[0]), assign.value))
-        return
-    if target.tree.kind != Var.KIND:
-        raise _not_in_class(assign)
-    name = Var(target.tree).name.name
-    if name in ("__parameters__", "__buffers__", "__annotations__", "__forward_hooks__", "__forward_pre_hooks__"):
-        names = frozenset(_string(item) for item in _items(assign))
-        if name == "__parameters__":
-            body.parameters = names
-        elif name == "__buffers__":
-            body.buffers = names
-    elif assign.value is not None:
-        body.constants.append((name, assign.value))
-    elif assign.annotation is not None:
-        body.slots.append((name, assign.annotation))
-
-
-def _items(assign: Assign) -> list[Expr]:
-    if assign.value is None or assign.value.tree.kind != ListLiteral.KIND:
-        raise _not_in_class(assign)
-    return ListLiteral(assign.value.tree).items
-
-
-def _string(expr: Expr) -> str:
-    if expr.tree.kind != StringLiteral.KIND:
-        raise ParseError("a name in quotes must stand here", expr.range)
-    return StringLiteral(expr.tree).text
-
-
-def _not_in_class(statement: Stmt) -> ParseError:
-    return ParseError("this cannot stand in the class of an archive", statement.range)

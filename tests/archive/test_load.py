@@ -12,10 +12,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.archive.limits import DEFAULT_LIMITS
-from rekindle.errors import (
-    ArchiveLimitError,
-    UnsafeArchiveError,
-)
+from rekindle.errors import ArchiveLimitError, UnsafeArchiveError, UnsupportedError
 from tests.archive.archives import members_of, with_members, written_by_torch
 from tests.support.equality import assert_same
 
@@ -249,3 +246,33 @@ def test_setstate_that_does_not_end():
     archive = with_text(written_by_torch(Kept()), "range(", "range(9223372036854775807 + 0 * ")
     with pytest.raises(ArchiveLimitError, match="'__setstate__' takes too many steps"):
         rekindle.load(archive, limits=replace(DEFAULT_LIMITS, steps=1000))
+
+
+# ------------------------------------------------------------------------------------------- what loading does not do
+
+
+@pytest.mark.parametrize(
+    "default", ['torch.from_file("/etc/passwd", False, 100)', "torch.ones([2])", "[torch.ones([2])]"]
+)
+def test_defaults_are_constants(default):
+    archive = with_text(
+        written_by_torch(Kept()),
+        "self: __torch__.tests.archive.test_load.Kept) -> int:",
+        f"self: __torch__.tests.archive.test_load.Kept, x: Tensor={default}) -> int:",
+    )
+    module = rekindle.load(archive)
+    with pytest.raises(UnsupportedError) as caught:
+        module.forward.schema
+    assert str(caught.value).startswith(f"'{default}' is no constant, which must stand here\n")
+
+
+def test_operators_of_libraries_do_not_run_before_the_program_does():
+    calls = []
+    with torch.library._scoped_library("rekindle_test_load", "DEF") as library:
+        library.define("touch(int n) -> int")
+        library.impl("touch", lambda n: calls.append(n) or n, "CompositeExplicitAutograd")
+        archive = with_text(written_by_torch(Kept()), "return self.total", "return ops.rekindle_test_load.touch(3)")
+        module = rekindle.load(archive)
+        assert "= rekindle_test_load::touch(" in str(module.graph)
+        assert calls == []
+        assert (module(), calls) == (3, [3])

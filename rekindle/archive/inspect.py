@@ -1,0 +1,182 @@
+"""What an archive holds, without making any of it: its records and texts are read, nothing is compiled or run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.archive.container import ArchiveReader, FileLike
+from rekindle.archive.foreign import PREFIX, is_installed
+from rekindle.archive.legacy import MODEL, read_legacy
+from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
+from rekindle.archive.names import printable
+from rekindle.archive.origin import older_than
+from rekindle.archive.outline import Outline
+from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.records import Pickle, PickledObject, SparseRecord, TensorRecord
+from rekindle.archive.summary import (
+    ArchiveSummary,
+    AttributeSummary,
+    ClassSummary,
+    MemberSummary,
+    MethodSummary,
+    ModuleSummary,
+    OperatorSummary,
+    TensorSummary,
+)
+from rekindle.archive.texts import ProgramTexts
+from rekindle.archive.upgraders import upgraders_of
+from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ops.libraries import package_of
+
+_EXTRA: Final = "extra/"
+
+
+def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSummary:
+    """What the archive ``f`` (a path, a file open for reading, or bytes) holds: its methods and their schemas, modules,
+    parameters, buffers, operators, and what of that is missing here.
+
+    Nothing is built or run. Tensors are not read, so that a large archive takes no longer than a small one.
+
+    Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is no archive of a program, is broken, unsafe, or asks for more than the limits allow.
+        CompileError: its texts are no programs.
+    """
+    reader = ArchiveReader(f, limits)
+    with room_to_recurse(UNKNOWN_RANGE):
+        return _Inspector(reader).summary()
+
+
+class _Inspector:
+    """Gathers what one archive holds."""
+
+    def __init__(self, reader: ArchiveReader) -> None:
+        self.reader = reader
+        self.version = reader.version()
+        self.older_than = older_than(reader, self.version)
+        legacy = read_legacy(reader) if MODEL in reader else None
+        if legacy is None:
+            reader.check_program()
+            data, constants = self._read_pickle("data.pkl"), self._read_pickle("constants.pkl")
+            root: object = data.value
+            self.constants = constants.value if isinstance(constants.value, tuple) else ()
+            self.classes = [*data.classes, *constants.classes]
+        else:
+            root, self.constants, self.classes = legacy.root, tuple(legacy.constants), []
+        if not isinstance(root, PickledObject):
+            raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
+        self.root = root
+        self.outline = Outline(ProgramTexts(reader, legacy), upgraders_of(self.version, self.older_than))
+
+    def _read_pickle(self, member: str) -> Pickle:
+        return read_pickle(self.reader.view(member), member, self.reader.limits)
+
+    def summary(self) -> ArchiveSummary:
+        reader, outline = self.reader, self.outline
+        modules = _Modules(outline, reader.limits)
+        modules.visit(self.root, "")
+        members = [MemberSummary(name, (entry := reader.entry(name)).size, entry.stored_size) for name in reader.names]
+        return ArchiveSummary(
+            size=reader.size,
+            version=self.version,
+            older_than=None if self.older_than is None else ".".join(map(str, self.older_than)),
+            byte_order=reader.byte_order(),
+            root=self.root.name,
+            methods=tuple(MethodSummary(name, str(schema)) for name, schema in outline.schemas(self.root.name)),
+            modules=tuple(modules.modules),
+            parameters=tuple(modules.parameters),
+            buffers=tuple(modules.buffers),
+            attributes=tuple(modules.attributes),
+            constants=tuple(_tensors_among(self.constants)),
+            operators=tuple(self._operators()),
+            missing_classes=tuple(self._missing_classes()),
+            members=tuple(members),
+            extra_files={
+                member.name.removeprefix(_EXTRA): member.size for member in members if member.name.startswith(_EXTRA)
+            },
+        )
+
+    def _operators(self) -> Iterator[OperatorSummary]:
+        calls: Counter[str] = Counter(self.outline.operators())
+        for kind, count in sorted(calls.items()):
+            yield OperatorSummary(kind, count, package_of(kind.partition("::")[0]), not self.outline.names.knows(kind))
+
+    def _missing_classes(self) -> Iterator[ClassSummary]:
+        used = dict.fromkeys([*self.classes, *self.outline.library_classes()])
+        for name in used:
+            if name.startswith(PREFIX) and not is_installed(name):
+                yield ClassSummary(name, package_of(name.removeprefix(PREFIX).partition(".")[0]))
+
+
+@dataclass(slots=True)
+class _Modules:
+    """Gathers the modules below a record and what they hold, each object once, as ``named_modules()`` and
+    ``named_parameters()`` tell them."""
+
+    outline: Outline
+    limits: ArchiveLimits
+    modules: list[ModuleSummary] = field(default_factory=list)
+    parameters: list[TensorSummary] = field(default_factory=list)
+    buffers: list[TensorSummary] = field(default_factory=list)
+    attributes: list[AttributeSummary] = field(default_factory=list)
+    seen: dict[int, object] = field(default_factory=dict)
+
+    def visit(self, record: PickledObject, path: str, depth: int = 0) -> None:
+        if not self._is_new(record):
+            return
+        if depth > self.limits.nesting:
+            raise ArchiveLimitError(
+                f"The modules of the archive nest deeper than {self.limits.nesting}.",
+                member="data.pkl",
+                hint="If you trust this file, raise the limit: limits=rekindle.ArchiveLimits(nesting=…).",
+            )
+        self.modules.append(ModuleSummary(path, record.name))
+        state = record.state if isinstance(record.state, dict) else {}
+        parts: list[tuple[str, PickledObject]] = []
+        for slot in self.outline.slots(record.name):
+            name = f"{path}.{slot.name}" if path else slot.name
+            value = state.get(slot.name)
+            if slot.kind != "attribute" and isinstance(value, (TensorRecord, SparseRecord)):
+                if self._is_new(value):
+                    (self.parameters if slot.kind == "parameter" else self.buffers).append(_tensor(name, value))
+            elif isinstance(value, PickledObject) and self.outline.is_module(value.name):
+                parts.append((name, value))
+            else:
+                self.attributes.append(AttributeSummary(name, slot.type.annotation))
+        for name, part in parts:
+            self.visit(part, name, depth + 1)
+
+    def _is_new(self, record: object) -> bool:
+        if id(record) in self.seen:
+            return False
+        self.seen[id(record)] = record
+        return True
+
+
+def _tensors_among(constants: tuple[object, ...]) -> Iterator[TensorSummary]:
+    for index, value in enumerate(constants):
+        if isinstance(value, (TensorRecord, SparseRecord)):
+            yield _tensor(f"c{index}", value)
+
+
+def _tensor(name: str, record: TensorRecord | SparseRecord) -> TensorSummary:
+    """What a record tells of its tensor."""
+    parts = record.parts if isinstance(record, SparseRecord) else (record,)
+    nbytes = 0
+    for part in parts:
+        count = 1
+        for size in part.sizes:
+            count *= size
+        nbytes += count * part.dtype.itemsize
+    return TensorSummary(
+        name,
+        tuple(record.sizes),
+        str(record.dtype).removeprefix("torch."),
+        printable(parts[-1].storage.location),
+        nbytes,
+        record.requires_grad,
+    )

@@ -1,0 +1,153 @@
+"""What an archive holds, told without making any of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True, frozen=True)
+class MethodSummary:
+    """A method of the module, and its schema as ``str(module.method.schema)`` gives it."""
+
+    name: str
+    schema: str
+
+
+@dataclass(slots=True, frozen=True)
+class ModuleSummary:
+    """A module: where it stands (``encoder.layers.0``; empty for the whole), and the qualified name of its class."""
+
+    path: str
+    type_name: str
+
+
+@dataclass(slots=True, frozen=True)
+class TensorSummary:
+    """A tensor. ``nbytes`` are those of its elements; ``dtype`` is spelled ``float32``, ``device`` ``cuda:0``."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    nbytes: int
+    requires_grad: bool
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+@dataclass(slots=True, frozen=True)
+class AttributeSummary:
+    """An attribute of a module that is no parameter, buffer or module, and its type (``Dict[str, int]``)."""
+
+    name: str
+    type: str
+
+
+@dataclass(slots=True, frozen=True)
+class OperatorSummary:
+    """An operator that the program calls by name (``aten::linear``), at how many places, the package that brings it
+    where that is known and not PyTorch, and whether it is missing here."""
+
+    kind: str
+    calls: int
+    package: str | None
+    is_missing: bool
+
+
+@dataclass(slots=True, frozen=True)
+class ClassSummary:
+    """A class written in C++ that the program uses, and the package that brings it, where that is known."""
+
+    name: str
+    package: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class MemberSummary:
+    """A file in the archive: its bytes, and how many they take in the archive."""
+
+    name: str
+    size: int
+    stored_size: int
+
+
+@dataclass(slots=True, frozen=True)
+class ArchiveSummary:
+    """What :func:`rekindle.inspect` tells of an archive. ``print`` shows the most of it."""
+
+    size: int
+    """Bytes of the file."""
+    version: int
+    """The version of the format."""
+    older_than: str | None
+    """A release of PyTorch that the archive is older than (``1.12``), where anything tells."""
+    byte_order: str
+    root: str
+    """The qualified name of the module's class."""
+    methods: tuple[MethodSummary, ...]
+    modules: tuple[ModuleSummary, ...]
+    """All modules, each once; the whole first."""
+    parameters: tuple[TensorSummary, ...]
+    buffers: tuple[TensorSummary, ...]
+    attributes: tuple[AttributeSummary, ...]
+    constants: tuple[TensorSummary, ...]
+    """Tensors that stand in the program itself."""
+    operators: tuple[OperatorSummary, ...]
+    missing_classes: tuple[ClassSummary, ...]
+    members: tuple[MemberSummary, ...]
+    extra_files: dict[str, int]
+    """Files that were kept beside the program, and their bytes."""
+
+    @property
+    def missing_operators(self) -> tuple[OperatorSummary, ...]:
+        """The operators that no installed and imported library brings."""
+        return tuple(operator for operator in self.operators if operator.is_missing)
+
+    @property
+    def parameter_count(self) -> int:
+        """The elements of all parameters."""
+        return sum(tensor.count for tensor in self.parameters)
+
+    @property
+    def parameter_bytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.parameters)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as dicts, lists, strings, numbers and None, for JSON."""
+        found = _plain(dataclasses.asdict(self))
+        assert isinstance(found, dict)
+        return found
+
+    def __str__(self) -> str:
+        release = f", older than PyTorch {self.older_than}" if self.older_than else ""
+        lines = [f"{self.root}: format {self.version}{release}, {self.size:,} bytes"]
+        lines += [f"  {method.schema}" for method in self.methods]
+        lines.append(
+            f"{len(self.modules)} modules, {len(self.parameters)} parameters of {self.parameter_count:,} elements "
+            f"({self.parameter_bytes:,} bytes), {len(self.buffers)} buffers"
+        )
+        for tensor in (*self.parameters, *self.buffers):
+            lines.append(f"  {tensor.name}: {tensor.dtype}{list(tensor.shape)} on {tensor.device}")
+        lines.append(f"operators: {', '.join(f'{operator.kind} ({operator.calls})' for operator in self.operators)}")
+        missing = [(operator.kind, operator.package) for operator in self.missing_operators]
+        missing += [(found.name, found.package) for found in self.missing_classes]
+        lines += [
+            f"missing: {name}" + (f", from the package '{package}'" if package else "") for name, package in missing
+        ]
+        lines += [f"extra file: {name}, {size:,} bytes" for name, size in self.extra_files.items()]
+        return "\n".join(lines)
+
+
+def _plain(value: object) -> object:
+    """Tuples as lists."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,113 @@
+"""The definitions in a text of an archive, and what the bodies of its classes say: read, not compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rekindle.errors import ParseError, Source
+from rekindle.frontend.type_expressions import dotted_name
+from rekindle.ir.types import TENSOR, Type
+from rekindle.ir.types.named import AttributeKind
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Assign, ClassDef, Def, Expr, Import, ListLiteral, Stmt, StringLiteral, Subscript, Var
+
+
+def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
+    """The classes and functions of a text, by name.
+
+    Raises:
+        ParseError: there is anything else in it, or a name is defined twice.
+    """
+    found: dict[str, ClassDef | Def] = {}
+    for statement in parse_module(source, nested_functions=True):
+        if statement.tree.kind == Assign.KIND:
+            continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
+        if statement.tree.kind == Import.KIND:
+            continue  # import __torch__.a.b: old texts say what they use
+        if statement.tree.kind not in (ClassDef.KIND, Def.KIND):
+            raise ParseError("the text of an archive holds classes and functions only", statement.range)
+        definition = ClassDef(statement.tree) if statement.tree.kind == ClassDef.KIND else Def(statement.tree)
+        if definition.name.name in found:
+            raise ParseError(f"'{definition.name.name}' is defined twice", definition.name.range)
+        found[definition.name.name] = definition
+    return found
+
+
+@dataclass(slots=True)
+class ClassText:
+    """What the body of a class says."""
+
+    slots: list[tuple[str, Expr]]
+    """Attributes and their types."""
+    constants: list[tuple[str, Expr]]
+    methods: list[Def]
+    parameters: frozenset[str] = frozenset()
+    buffers: frozenset[str] | None = None
+    """None in archives that do not tell."""
+
+    def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
+        if name in self.parameters:
+            return "parameter"
+        if self.buffers is None:
+            # Releases before 1.6: the tensors of a module that are not parameters were its buffers.
+            return "buffer" if is_module and type == TENSOR else "attribute"
+        return "buffer" if name in self.buffers else "attribute"
+
+
+def read_class(definition: ClassDef) -> ClassText:
+    """What the body of a class says.
+
+    Raises:
+        ParseError: there is something in it that classes of archives do not have.
+    """
+    body = ClassText([], [], [])
+    for statement in definition.body:
+        if statement.tree.kind == Def.KIND:
+            body.methods.append(Def(statement.tree))
+        elif statement.tree.kind == Assign.KIND:
+            _read_assignment(body, Assign(statement.tree))
+        elif statement.tree.kind != "pass":
+            raise _not_in_class(statement)
+    return body
+
+
+def _read_assignment(body: ClassText, assign: Assign) -> None:
+    """``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] = Tensor``, ``__parameters__ = ["weight", ]``."""
+    if len(assign.targets) != 1:
+        raise _not_in_class(assign)
+    target = assign.targets[0]
+    if target.tree.kind == Subscript.KIND:
+        subscript = Subscript(target.tree)
+        if dotted_name(subscript.value) != "__annotations__" or len(subscript.indices) != 1 or assign.value is None:
+            raise _not_in_class(assign)
+        body.slots.append((_string(subscript.indices[0]), assign.value))
+        return
+    if target.tree.kind != Var.KIND:
+        raise _not_in_class(assign)
+    name = Var(target.tree).name.name
+    if name in ("__parameters__", "__buffers__", "__annotations__", "__forward_hooks__", "__forward_pre_hooks__"):
+        names = frozenset(_string(item) for item in _items(assign))
+        if name == "__parameters__":
+            body.parameters = names
+        elif name == "__buffers__":
+            body.buffers = names
+    elif assign.value is not None:
+        body.constants.append((name, assign.value))
+    elif assign.annotation is not None:
+        body.slots.append((name, assign.annotation))
+
+
+def _items(assign: Assign) -> list[Expr]:
+    if assign.value is None or assign.value.tree.kind != ListLiteral.KIND:
+        raise _not_in_class(assign)
+    return ListLiteral(assign.value.tree).items
+
+
+def _string(expr: Expr) -> str:
+    if expr.tree.kind != StringLiteral.KIND:
+        raise ParseError("a name in quotes must stand here", expr.range)
+    return StringLiteral(expr.tree).text
+
+
+def _not_in_class(statement: Stmt) -> ParseError:
+    return ParseError("this cannot stand in the class of an archive", statement.range)
