@@ -1,0 +1,121 @@
+"""Archives as commands open them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+import torch
+
+from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
+from rekindle.archive.load import load
+from rekindle.cli.exits import Trouble, first_line
+from rekindle.cli.progress import working
+from rekindle.errors import ArchiveLimitError, RekindleError
+from rekindle.program.function import Method
+from rekindle.program.module import ScriptModule
+
+LIMITS: Final = tuple(field.name for field in dataclasses.fields(ArchiveLimits))
+
+
+def _limits(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> ArchiveLimits:
+    changed = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name not in LIMITS:
+            raise click.BadParameter(f"there is no limit '{name}'; there are {', '.join(LIMITS)}", context, parameter)
+        if not number.isdecimal():
+            raise click.BadParameter(f"'{text}' sets no limit: write {name}=1000000", context, parameter)
+        changed[name] = int(number)
+    return dataclasses.replace(DEFAULT_LIMITS, **changed)
+
+
+limit_option = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    callback=_limits,
+    metavar="NAME=NUMBER",
+    help=f"How much the archive may ask for; names are {', '.join(LIMITS)}. May be given several times.",
+)
+method_option = click.option(
+    "--method", default=None, metavar="NAME", help="A method, by its name; of a part, by its path: layer1.0.forward."
+)
+
+
+def device_called(text: str) -> torch.device:
+    """The device of this name, if it is here.
+
+    Raises:
+        UsageError: there is no such device.
+    """
+    try:
+        device = torch.device(text)
+        torch.empty(0, device=device)
+    except Exception:  # whatever the device's library raises
+        raise click.UsageError(f"there is no device '{text}' here") from None
+    return device
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Within, what goes wrong with the file is told in one line, with its name.
+
+    Raises:
+        Trouble: it cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise Trouble(f"{path}: {first_line(error)}") from None
+    except ArchiveLimitError as error:
+        raise Trouble(f"{path}: {first_line(error)} (if you trust the file, raise it with --limit)") from None
+    except RekindleError as error:
+        raise Trouble(f"{path}: {first_line(error)}") from None
+
+
+def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location: Any = "cpu") -> ScriptModule:
+    """The module in an archive. Tensors go to the CPU unless told otherwise.
+
+    Raises:
+        Trouble: it cannot be read.
+    """
+    with working(f"Loading {path}"), reading(path):
+        return load(path, map_location=map_location, limits=limits)
+
+
+def methods_of(module: ScriptModule) -> list[str]:
+    """The names of a module's methods: ``forward``, then the others in order."""
+    names = [name for name in module.script_type.methods if not name.startswith("__")]
+    return sorted(names, key=lambda name: name != "forward")
+
+
+def find_method(module: ScriptModule, path: str) -> Method:
+    """A method by its name, with the path to the part that has it.
+
+    Raises:
+        UsageError: there is none; the message lists those that there are.
+    """
+    where, _, name = path.rpartition(".")
+    try:
+        part = module.get_submodule(where)
+    except AttributeError:
+        raise click.UsageError(f"there is no part '{where}'") from None
+    record = part.script_type.methods.get(name) if isinstance(part, ScriptModule) else None
+    if record is None:
+        known = ", ".join(methods_of(part)) if isinstance(part, ScriptModule) else ""
+        raise click.UsageError(f"there is no method '{path}'; there are: {known or 'none'}")
+    return Method(part, record)
+
+
+def all_methods(module: ScriptModule) -> dict[str, Method]:
+    """The methods of a module and of its parts, by path."""
+    found = {}
+    for path, part in module.named_modules(remove_duplicate=False):
+        if isinstance(part, ScriptModule):
+            for name in methods_of(part):
+                found[f"{path}.{name}" if path else name] = Method(part, part.script_type.methods[name])
+    return found

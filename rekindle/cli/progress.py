@@ -1,0 +1,72 @@
+"""How far a command is: shown on stderr, if that is a terminal, when the work takes its time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+PATIENCE: Final = 1.0
+"""Seconds that a command works before it shows how far it is."""
+
+
+class _Steps(ProgressColumn):
+    """How many steps of how many; nothing where that is not known."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.completed:.0f}/{task.total:.0f}")
+
+
+class Working:
+    """One piece of work. Its bar moves to and fro until :meth:`of` says how long the way is."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(what, total=None)
+
+    @property
+    def is_shown(self) -> bool:
+        return self._progress.live.is_started
+
+    def of(self, total: int) -> None:
+        """From now on there are ``total`` steps."""
+        self._progress.update(self._task, total=total, completed=0)
+
+    def step(self) -> None:
+        self._progress.advance(self._task)
+
+
+@contextlib.contextmanager
+def working(what: str, patience: float = PATIENCE) -> Iterator[Working]:
+    """Within, there is a bar from ``patience`` seconds on. It goes away in the end."""
+    console = Console(stderr=True)
+    progress = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        _Steps(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    done = threading.Event()
+
+    def show() -> None:
+        if not done.wait(patience):
+            progress.start()
+
+    shower = threading.Thread(target=show, daemon=True)
+    if console.is_terminal:
+        shower.start()
+    try:
+        yield Working(progress, what)
+    finally:
+        done.set()
+        if console.is_terminal:
+            shower.join()
+        if progress.live.is_started:  # else it would write an empty line
+            progress.stop()

@@ -1,0 +1,134 @@
+"""``rekindle run``: call a method of the module in an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pickle import PicklingError
+from typing import Any, Final
+
+import click
+import torch
+from torch.utils import _pytree as pytree
+
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.cli.archives import device_called, find_method, limit_option, open_archive
+from rekindle.cli.console import json_option, write_json, write_table
+from rekindle.cli.exits import ProgramFailed, Trouble, first_line
+from rekindle.cli.inputs import FORMS, read_inputs
+from rekindle.cli.progress import working
+from rekindle.errors import ArgumentError
+
+_LONGEST: Final = 60
+"""Characters of a value in the table."""
+
+
+@click.command(
+    epilog=f"An input is {FORMS}. Write NAME=INPUT for one that is given by name.",
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("archive")
+@click.argument("inputs", nargs=-1, type=click.UNPROCESSED)
+@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
+@click.option("--seed", default=0, show_default=True, help="What random inputs and programs start from.")
+@click.option("--device", default="cpu", show_default=True, help="Where the module and the inputs are put.")
+@click.option("--train/--eval", default=None, help="The mode of the module; as it was saved, if not told.")
+@click.option("--out", "file", default=None, metavar="FILE", help="Save the result, for torch.load.")
+@limit_option
+@json_option
+def run(
+    archive: str,
+    inputs: tuple[str, ...],
+    method: str,
+    seed: int,
+    device: str,
+    train: bool | None,
+    file: str | None,
+    limits: ArchiveLimits,
+    as_json: bool,
+) -> None:
+    """Call the module in ARCHIVE with INPUTS and sum up what it gives."""
+    where = device_called(device)
+    torch.manual_seed(seed)
+    in_order, by_name = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(where), read_inputs(inputs))
+    module = open_archive(archive, limits, where)
+    if train is not None:
+        module.train(train)
+    callee = find_method(module, method)
+    torch.manual_seed(seed)
+    with working(f"Running {method}"):
+        result = _call(callee, in_order, by_name)
+    if file is not None:
+        _save(result, file)
+    rows = summary(result, "result")
+    if as_json:
+        write_json(rows)
+        return
+    numbers = ("shape", "min", "mean", "max", "value")
+    cells = [[row["name"], row["type"], *(_cell(row[key]) if key in row else "" for key in numbers)] for row in rows]
+    write_table(("", "type", "shape", ">min", ">mean", ">max", "value"), cells)
+
+
+def _call(callee: Callable[..., Any], in_order: list[Any], by_name: dict[str, Any]) -> Any:
+    try:
+        with torch.no_grad():
+            return callee(*in_order, **by_name)
+    except ArgumentError as error:
+        raise click.UsageError(first_line(error)) from None
+    except Exception as error:  # a program may raise anything
+        raise ProgramFailed(f"the program raised {type(error).__name__}: {first_line(error)}") from None
+
+
+def summary(value: Any, name: str) -> list[dict[str, Any]]:
+    """A row for each tensor and each other value in what a call gave."""
+    if isinstance(value, torch.Tensor):
+        return [_of_tensor(value, name)]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [row for field in value._fields for row in summary(getattr(value, field), f"{name}.{field}")]
+    if isinstance(value, (tuple, list)) and value:
+        return [row for index, item in enumerate(value) for row in summary(item, f"{name}[{index}]")]
+    if isinstance(value, dict) and value:
+        return [row for key, item in value.items() for row in summary(item, f"{name}[{key!r}]")]
+    told = value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return [{"name": name, "type": "None" if value is None else type(value).__name__, "value": told}]
+
+
+def _of_tensor(tensor: torch.Tensor, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": name,
+        "type": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+    }
+    is_plain = tensor.layout == torch.strided and not (tensor.is_quantized or tensor.is_complex() or tensor.is_meta)
+    if is_plain and tensor.numel() == 1:
+        row["value"] = tensor.item()
+    elif is_plain and tensor.numel():
+        numbers = tensor.detach().double()
+        row |= {"min": numbers.min().item(), "mean": numbers.mean().item(), "max": numbers.max().item()}
+    return row
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _save(result: Any, path: str) -> None:
+    """For ``torch.load``, whose safe reader knows no NamedTuples: they are saved as tuples."""
+    try:
+        torch.save(_plain(result), path)
+    except OSError as error:
+        raise Trouble(f"{path}: {first_line(error)}") from None
+    except (RuntimeError, PicklingError, AttributeError, TypeError) as error:
+        raise Trouble(f"{path}: the result cannot be saved: {first_line(error)}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

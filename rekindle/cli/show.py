@@ -1,0 +1,49 @@
+"""``rekindle show``: the programs of an archive, as source or as graphs."""
+
+from __future__ import annotations
+
+import click
+
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.cli.archives import all_methods, find_method, limit_option, method_option, methods_of, open_archive
+from rekindle.cli.console import json_option, write_heading, write_json, write_program
+from rekindle.program.function import Method
+
+
+@click.command()
+@click.argument("archive")
+@method_option
+@click.option("--all", "parts", is_flag=True, help="Show the methods of its parts too.")
+@click.option("--graph", is_flag=True, help="Show graphs, not TorchScript source.")
+@click.option("--inlined-graph", is_flag=True, help="Show graphs with all calls inlined.")
+@limit_option
+@json_option
+def show(
+    archive: str,
+    method: str | None,
+    parts: bool,
+    graph: bool,
+    inlined_graph: bool,
+    limits: ArchiveLimits,
+    as_json: bool,
+) -> None:
+    """Show the methods of the module in ARCHIVE, or one of them, as TorchScript source."""
+    module = open_archive(archive, limits)
+    if method is not None:
+        found = {method: find_method(module, method)}
+    elif parts:
+        found = all_methods(module)
+    else:
+        found = {name: find_method(module, name) for name in methods_of(module)}
+    form = "inlined_graph" if inlined_graph else "graph" if graph else "code"
+    if as_json:
+        write_json({name: {"schema": str(each.schema), form: _text(each, form)} for name, each in found.items()})
+        return
+    for index, (name, each) in enumerate(found.items()):
+        if method is None:
+            write_heading(("\n" if index else "") + f"# {name}")
+        write_program(_text(each, form))
+
+
+def _text(method: Method, form: str) -> str:
+    return str(getattr(method, form))
