@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 import torch
 
+from rekindle.archive.container import ArchiveReader
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.load import load
 from rekindle.cli.exits import Trouble, first_line
@@ -17,6 +18,8 @@ from rekindle.cli.progress import working
 from rekindle.errors import ArchiveLimitError, RekindleError
 from rekindle.program.function import Method
 from rekindle.program.module import ScriptModule
+
+_EXTRA: Final = "extra/"
 
 LIMITS: Final = tuple(field.name for field in dataclasses.fields(ArchiveLimits))
 
@@ -85,6 +88,18 @@ def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location
     """
     with working(f"Loading {path}"), reading(path):
         return load(path, map_location=map_location, limits=limits)
+
+
+def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
+    """The files that were kept beside the program of an archive, by name.
+
+    Raises:
+        Trouble: it cannot be read.
+    """
+    with reading(path):
+        reader = ArchiveReader(path, limits)
+        names = [name for name in reader.names if name.startswith(_EXTRA)]
+        return {name.removeprefix(_EXTRA): reader.read(name) for name in names}
 
 
 def methods_of(module: ScriptModule) -> list[str]:

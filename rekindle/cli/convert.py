@@ -6,10 +6,9 @@ import click
 import torch
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.archive.load import extra_files
 from rekindle.archive.save import save
 from rekindle.archive.tensors import MapLocation
-from rekindle.cli.archives import device_called, limit_option, open_archive, reading
+from rekindle.cli.archives import device_called, extra_files, limit_option, open_archive
 from rekindle.cli.exits import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError
@@ -29,8 +28,7 @@ from rekindle.errors import RekindleError
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
     """Load ARCHIVE and save it as RESULT, in today's format, with the files that are kept beside the program."""
     module = open_archive(archive, limits, _map_location(maps))
-    with reading(archive):
-        kept = extra_files(archive, limits)
+    kept = extra_files(archive, limits)
     try:
         with working(f"Saving {result}"):
             save(module, result, _extra_files=kept)

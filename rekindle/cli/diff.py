@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.archive.load import extra_files
-from rekindle.cli.archives import limit_option, open_archive, reading
+from rekindle.cli.archives import extra_files, limit_option, open_archive
 from rekindle.cli.comparison import Difference, compare_programs, compare_values, one_sided, values_of
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
 from rekindle.cli.exits import NO, OK
@@ -53,10 +52,7 @@ def _values(a: ScriptModule, b: ScriptModule, tolerance: float) -> Iterator[Diff
 
 
 def _files(first: str, second: str, limits: ArchiveLimits) -> Iterator[Difference]:
-    with reading(first):
-        ours = extra_files(first, limits)
-    with reading(second):
-        theirs = extra_files(second, limits)
+    ours, theirs = extra_files(first, limits), extra_files(second, limits)
     yield from one_sided("file", ours, theirs)
     for name, content in ours.items():
         if name in theirs and theirs[name] != content:

@@ -1,0 +1,89 @@
+"""``rekindle inspect``: what an archive holds, without loading it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import click
+
+from rekindle.archive.inspect import inspect as summarize
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.archive.summary import ArchiveSummary, TensorSummary
+from rekindle.cli.archives import limit_option, reading
+from rekindle.cli.console import json_option, write_heading, write_json, write_line, write_table
+from rekindle.cli.progress import working
+
+_IN_ALL: Final = frozenset({"training", "_is_full_backward_hook"})
+"""Attributes that all modules have, and that nobody wants to read again and again."""
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@click.command()
+@click.argument("archive")
+@click.option("--members", is_flag=True, help="List the files in the archive too.")
+@limit_option
+@json_option
+def inspect(archive: str, members: bool, limits: ArchiveLimits, as_json: bool) -> None:
+    """Tell what ARCHIVE holds: methods, parameters, buffers, operators, sizes, and what of it is missing here.
+
+    Nothing of it is built or run, and tensors are not read: this is safe and quick for any file.
+    """
+    with working(f"Reading {archive}"), reading(archive):
+        found = summarize(archive, limits=limits)
+    if as_json:
+        write_json(found.as_dict())
+        return
+    write_heading(found.root)
+    release = f", older than PyTorch {found.older_than}" if found.older_than else ""
+    write_line(f"format {found.version}{release}, {size_of(found.size)}, {found.byte_order}-endian")
+    _section("methods")
+    for method in found.methods:
+        write_line(f"  {method.schema}")
+    _tensors("parameters", found.parameters)
+    _tensors("buffers", found.buffers)
+    _tensors("tensors of the program", found.constants)
+    others = [(item.name, item.type) for item in found.attributes if item.name.rpartition(".")[2] not in _IN_ALL]
+    _write_rows("attributes", ("  name", "type"), others)
+    _write_rows("operators", ("  kind", ">calls"), [(item.kind, str(item.calls)) for item in found.operators])
+    _missing(found)
+    files = [(name, size_of(size)) for name, size in found.extra_files.items()]
+    _write_rows("extra files", ("  name", ">size"), files)
+    if members:
+        rows = [(item.name, size_of(item.size), size_of(item.stored_size)) for item in found.members]
+        _write_rows("members", ("  name", ">size", ">stored"), rows)
+
+
+def _section(title: str) -> None:
+    write_heading(f"\n{title}")
+
+
+def _write_rows(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    rows = list(rows)
+    if rows:
+        _section(title)
+        write_table(columns, [(f"  {row[0]}", *row[1:]) for row in rows])
+
+
+def _tensors(title: str, tensors: tuple[TensorSummary, ...]) -> None:
+    count = sum(tensor.count for tensor in tensors)
+    size = sum(tensor.nbytes for tensor in tensors)
+    _write_rows(
+        f"{title}: {count:,} {'number' if count == 1 else 'numbers'}, {size_of(size)}",
+        ("  name", "type", "shape", "device", ">size"),
+        [(each.name, each.dtype, str(list(each.shape)), each.device, size_of(each.nbytes)) for each in tensors],
+    )
+
+
+def _missing(found: ArchiveSummary) -> None:
+    missing = [*((item.kind, item.package) for item in found.missing_operators)]
+    missing += [(item.name, item.package) for item in found.missing_classes]
+    _write_rows("missing here", ("  name", "package"), [(name, package or "unknown") for name, package in missing])
+
+
+def size_of(nbytes: int) -> str:
+    """A number of bytes as people say it: ``412 bytes``, ``1.5 MiB``."""
+    size, unit = float(nbytes), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{nbytes} {'byte' if nbytes == 1 else 'bytes'}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
