@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, note, settings, strategies as st
 import rekindle
 from tests.property.programs import programs
 from tests.support.equality import assert_same
+from tests.support.texts import round_trip_differences
 
 _numbers = count()
 
@@ -45,6 +46,19 @@ def test_scripted_is_eager(tmp_path_factory: pytest.TempPathFactory, text: str, 
             ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
             assert_same(_outcome(compiled, ours), _outcome(module.f, theirs))
             assert_same(ours, theirs, "arguments")
+    finally:
+        unload(module)
+
+
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(text=programs())
+def test_text_is_read_back_as_the_same_program(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    note(text)
+    module = load(text, tmp_path_factory.getbasetemp())
+    try:
+        compiled = rekindle.script(module.f)
+        note(compiled.code)
+        assert not "\n".join(round_trip_differences(compiled))
     finally:
         unload(module)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+import torch
 
 from rekindle.errors import Source
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter
 from rekindle.frontend.python_printer.names import qualified_name
-from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import FunctionType
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import ClassType, FunctionType
 from rekindle.program.source_importer import SourceImporter
+from tests.support.oracle import normalise
 
 
 @dataclass(slots=True)
@@ -55,8 +62,35 @@ def archive_name(type: NamedType) -> str:
     return name if name.startswith("__torch__.") else f"__torch__.{name}"
 
 
-def round_trip(record: FunctionRecord) -> FunctionRecord:
-    """``record`` printed and read back."""
-    again = texts_of(FunctionType(record)).importer().load_type(archive_name(FunctionType(record)))
-    assert isinstance(again, FunctionType)
-    return again.function
+def round_trip_differences(compiled: Any) -> Iterator[str]:
+    """What is different once a compiled function, or a module with all modules in it, was printed and read back."""
+    if not isinstance(compiled, torch.nn.Module):
+        type = FunctionType(compiled._record)
+        again = texts_of(type).importer().load_type(archive_name(type))
+        assert isinstance(again, FunctionType)
+        yield from _difference(type.function.graph, again.function.graph)
+        return
+    types: dict[str, ClassType] = {}
+    for module in compiled.modules():
+        types.setdefault(module.script_type.name, module.script_type)
+    importer = texts_of(*types.values()).importer()
+    for name, before in types.items():
+        after = importer.load_type(name)
+        assert isinstance(after, ClassType)
+        assert _slots(after) == _slots(before)
+        assert list(after.constants.items()) == list(before.constants.items())
+        for method, record in before.methods.items():
+            yield from _difference(record.graph, after.methods[method].graph)
+
+
+def _slots(type: ClassType) -> list[tuple[str, str, str]]:
+    return [(slot.name, slot.type.annotation, slot.kind) for slot in type.attributes.values()]
+
+
+def _difference(before: Graph, after: Graph) -> Iterator[str]:
+    yield from difflib.unified_diff(_lines(before), _lines(after), "before", "after", lineterm="", n=1)
+
+
+def _lines(graph: Graph) -> list[str]:
+    """The graph in normal form; of a None, what else it might have been does not count."""
+    return [re.sub(r"[^ ,(]+ None(?=[,)])", "None", line) for line in normalise(str(graph))]
