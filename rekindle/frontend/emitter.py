@@ -116,7 +116,7 @@ def emit_body(
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
         result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
     with room_to_recurse(definition.name.range):
-        convert_to_ssa(emitter.graph, result)
+        convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames))
         lift_closures(emitter.graph)
     schema = signature.schema
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))

@@ -11,6 +11,7 @@ The emitter writes variables with ``prim::Store[name="x"](%v)`` and reads them w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
@@ -19,14 +20,16 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
 
-def convert_to_ssa(graph: Graph, result: Type | None = None) -> None:
+def convert_to_ssa(graph: Graph, result: Type | None = None, *, as_printed: bool = False) -> None:
     """Bring a graph that the emitter has just made into SSA form, in place.
 
-    ``result`` is the type of what the function returns: a graph that always raises has an output too.
+    ``result`` is the type of what the function returns: a graph that always raises has an output too. Source that was
+    printed from a graph (``as_printed``) gives that graph again: what a loop carries and an ``if`` results in comes in
+    the order in which it is assigned, and branches that raise say what they assign.
     """
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
-    add_control_flow_loads_and_stores(graph)
+    add_control_flow_loads_and_stores(graph, as_printed=as_printed)
     add_loop_continuations(graph)
     inline_loop_conditions(graph)
     erase_loads_and_stores(graph)
@@ -46,10 +49,16 @@ class _Scope:
 
     block: Block
     parent: _Scope | None = None
+    as_printed: bool = False
     types: dict[str, Type] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     exits: bool = False
     leaves: bool = False
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
+        found = dict.fromkeys(names)
+        return list(found) if self.as_printed else sorted(found)
 
     def find(self, name: str) -> Type | None:
         scope: _Scope | None = self
@@ -61,7 +70,7 @@ class _Scope:
         return None
 
 
-def add_control_flow_loads_and_stores(graph: Graph) -> None:
+def add_control_flow_loads_and_stores(graph: Graph, *, as_printed: bool = False) -> None:
     """Let every ``prim::If`` and ``prim::Loop`` take and return the variables that it changes.
 
     .. code-block:: text
@@ -77,11 +86,11 @@ def add_control_flow_loads_and_stores(graph: Graph) -> None:
                                                             -> (%4)
                                                         = prim::Store[name="y"](%y)
     """
-    _visit_block(graph.block, None)
+    _visit_block(graph.block, _Scope(graph.block, as_printed=as_printed))
 
 
-def _visit_block(block: Block, parent: _Scope | None) -> _Scope:
-    scope = _Scope(block, parent)
+def _visit_block(block: Block, parent: _Scope) -> _Scope:
+    scope = _Scope(block, parent, parent.as_printed)
     for node in list(block.nodes):
         match node.kind:
             case "prim::BreakStmt" | "prim::ContinueStmt":
@@ -107,14 +116,14 @@ def _visit_if(node: Node, scope: _Scope) -> None:
     leaving = [branch for branch in branches if branch.leaves]
     scope.leaves |= len(leaving) == 2
     scope.exits |= all(branch.exits for branch in branches)
-    # By name, as TorchScript does: a graph is to look the same each time.
-    for name in sorted({name for branch in branches for name in branch.types}):
+    for name in scope.in_order(name for branch in branches for name in branch.types):
         type = _joined_type(name, branches)
         if type is None:
             continue
         is_own = any(name in branch.own for branch in branches)
+        forget = is_own and not scope.as_printed
         for branch in branches:
-            branch.block.add_output(_result(branch, node, name, type, forget=is_own and leaving == [branch]))
+            branch.block.add_output(_result(branch, node, name, type, forget=forget and leaving == [branch]))
         _add_stored_output(node, name, type)
         scope.types[name] = type
         if is_own and len(leaving) < 2:
@@ -156,7 +165,7 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
     body, condition = node.blocks
     assigned = _visit_block(body, scope)
     _visit_block(condition, scope)
-    for name in sorted(assigned.types):
+    for name in scope.in_order(assigned.types):
         type = scope.find(name)
         if type is None:
             # The loop may not run at all, so that the variable is not there behind it.

@@ -67,9 +67,7 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 def builtin_kind(function: object) -> str | None:
     """The kind of the operator that ``function`` stands for, or None: it is to be compiled, or cannot be."""
-    if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
-        # What loads torch.compile wraps some functions that stand in the table, torch.manual_seed among them.
-        function = inspect.unwrap(function)
+    function = _behind_torch_compile(function)
     kind = _TABLE.get(id(function))
     if kind is None:
         kind = _kind_by_name(function)
@@ -77,6 +75,13 @@ def builtin_kind(function: object) -> str | None:
         return kind
     # What has Python source can be compiled from it where there is no such operator.
     return kind if _exists(kind) else None
+
+
+def _behind_torch_compile(function: Any) -> Any:
+    """``function`` without the wrapper that torch.compile, once loaded, gives some: torch.manual_seed is one."""
+    if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
+        return inspect.unwrap(function)
+    return function
 
 
 def _exists(kind: str) -> bool:
@@ -116,4 +121,8 @@ def _members(namespace: object) -> Iterator[tuple[str, Any]]:
             yield name, getattr(namespace, name)
 
 
-_TABLE: Final = {id(function): kind for function, kind in _entries()}
+def _table() -> dict[int, str]:
+    return {id(_behind_torch_compile(function)): kind for function, kind in _entries()}
+
+
+_TABLE: Final = _table()

@@ -143,8 +143,9 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
     found = inspect.getattr_static(concrete.python_class, name, None)
     if not isinstance(found, property) or found.fget is None:
         return None
-    unused = getattr(concrete.python_class, "__jit_unused_properties__", ())
-    if name in unused or is_left_to_python(found):
+    cls = concrete.python_class
+    left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
+    if name in left_out or is_left_to_python(found):
         return None
     getter = _record(concrete, f"__{name}_getter", cast("FunctionType", found.fget), None)
     setter = (

@@ -50,7 +50,7 @@ def test_scripted_is_eager(tmp_path_factory: pytest.TempPathFactory, text: str, 
         unload(module)
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(text=programs())
 def test_text_is_read_back_as_the_same_program(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     note(text)

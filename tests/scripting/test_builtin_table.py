@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from rekindle.scripting import builtin_table
 from rekindle.scripting.builtin_table import builtin_kind
 
 
@@ -51,11 +52,14 @@ def test_what_is_no_operator(function):
     assert builtin_kind(function) is None
 
 
-def test_torch_compile_hides_nothing():
-    """It wraps this function when it is loaded, whenever that is."""
+def test_torch_compile_hides_nothing(monkeypatch):
+    """It wraps this function when it is loaded, before or after this package is."""
     before = torch.manual_seed
     wrapped = torch._disable_dynamo(torch.random.manual_seed)
     assert wrapped is not torch.random.manual_seed
+    assert builtin_kind(before) == builtin_kind(wrapped) == "aten::manual_seed"
+    monkeypatch.setattr(torch, "manual_seed", wrapped)
+    monkeypatch.setattr(builtin_table, "_TABLE", builtin_table._table())
     assert builtin_kind(before) == builtin_kind(wrapped) == "aten::manual_seed"
 
 

@@ -13,7 +13,7 @@ from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.literals import format_string
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import DictType, FunctionType, ListType, TupleType, Type
+from rekindle.ir.types import NONE, ClassType, DictType, FunctionType, InterfaceType, ListType, TupleType, Type
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
@@ -145,7 +145,16 @@ def _tuple(out: Text, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     if isinstance(type, TupleType) and type.name is not None:
         out.add(printer.type(type))
-    out.add_list(printer.uses(node.inputs), "(", ",)" if len(node.inputs) == 1 else ")")
+    items = [_typed_none(value, printer) or printer.use(value) for value in node.inputs]
+    out.add_list(items, "(", ",)" if len(node.inputs) == 1 else ")")
+
+
+def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
+    """A None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
+    is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
+    if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
+        return None
+    return f"annotate({printer.type(value.type)}, None)"
 
 
 def _annotated(out: Text, type: Type, body: Text, told: bool, printer: FunctionPrinter) -> None:
@@ -192,6 +201,13 @@ def _call_function(out: Text, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _call_method(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    if printer.importable and not isinstance(node.inputs[0].type, (ClassType, InterfaceType)):
+        raise UnsupportedError(
+            f"'{node.get_string('name')}' of {node.inputs[0].type} cannot be written as source: no reader knows which "
+            "one to call",
+            node.range,
+            hint="let a function that takes it as the interface call the method",
+        )
     base, *arguments = printer.uses(node.inputs)
     _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
 

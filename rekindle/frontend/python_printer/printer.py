@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rekindle.errors import UNKNOWN_RANGE, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, SourceRange, UnsupportedError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
 from rekindle.frontend.python_printer.functions import FunctionPrinter
@@ -140,6 +140,7 @@ class PythonPrinter:
             self._out, self.constants, self._name_of, self.mention, self.importable, self._level, self._names
         )
         self._out.range = graph.param_node.range
+        without_defaults = self._needed_behind_defaults(record) if self.importable else 0
         out = self._out.add("  " * self._level, f"def {basename}(")
         for index, (argument, value) in enumerate(zip(record.schema.arguments, graph.inputs, strict=True)):
             name = printer.names.fresh(argument.name)
@@ -149,12 +150,30 @@ class PythonPrinter:
                 out.add(f": {self.spell(argument.type)}")
             else:
                 self.mention(argument.type)
-            if argument.has_default:
+            if argument.has_default and index >= without_defaults:
                 out.add(f"={self._default(argument)}")
         out.add(f") -> {self.spell(record.schema.returns[0].type)}:\n")
         with room_to_recurse(graph.param_node.range):
             printer.body(graph.block)
         self._out.range = UNKNOWN_RANGE
+
+    def _needed_behind_defaults(self, record: FunctionRecord) -> int:
+        """How many parameters come before the last that must be given, if one before it need not be: no reader knows
+        parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called from
+        outside of it."""
+        arguments = record.schema.arguments
+        needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
+        if not any(argument.has_default for argument in arguments[:needed]):
+            return 0
+        owner = arguments[0].type
+        if isinstance(owner, ClassType) and owner.is_module:
+            raise UnsupportedError(
+                f"the parameter '{arguments[needed].name}' of '{record.basename}' can be given by keyword only, which "
+                "source of archives cannot say",
+                record.graph.param_node.range,
+                hint="give it a default, or put it before those that have one",
+            )
+        return needed
 
     def _default(self, argument: Argument) -> str:
         value = _as_declared(argument.default, argument.type, argument.size)
