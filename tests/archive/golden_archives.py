@@ -17,6 +17,19 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Where a program does not do what its record says."""
+
+    where: str
+    """``load``, ``state_dict``, or the method and how: ``forward differs``, ``forward raises``; ``forward answers``
+    where its release refused."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}"
+
+
+@dataclass(frozen=True)
 class GoldenArchive:
     """An archive that a release wrote, and its answers."""
 
@@ -27,12 +40,12 @@ class GoldenArchive:
     state: dict[str, Any]
     extra_files: dict[str, str]
 
-    def check(self, load: Callable[[str], Any]) -> list[str]:
+    def check(self, load: Callable[[str], Any]) -> list[Difference]:
         """What differs from the record when ``load`` opens the archive; calls are made in order, on one module."""
         try:
             module = load(str(self.path))
         except Exception as error:
-            return [f"load raised {type(error).__name__}: {_last_line(error)}"]
+            return [Difference("load", f"{type(error).__name__}: {_last_line(error)}")]
         wrong = self._check_state(module)
         for call in self.calls:
             inputs = [decode(record) for record in call["inputs"]]
@@ -40,23 +53,24 @@ class GoldenArchive:
                 answer = getattr(module, call["method"])(*inputs)
             except Exception as error:
                 if "raises" not in call:
-                    wrong.append(f"{call['method']} raised {type(error).__name__}: {_last_line(error)}")
+                    text = f"{type(error).__name__}: {_last_line(error)}"
+                    wrong.append(Difference(f"{call['method']} raises", text))
                 continue
             if "raises" in call:
-                wrong.append(f"{call['method']} raised in its release, and did not")
+                wrong.append(Difference(f"{call['method']} answers", "it raised in its release"))
                 continue
             try:
                 assert_same(without_names(answer), decode(call["answer"]), call["method"])
             except AssertionError as error:
-                wrong.append(_first_lines(error))
+                wrong.append(Difference(f"{call['method']} differs", _first_lines(error)))
         return wrong
 
-    def _check_state(self, module: Any) -> list[str]:
+    def _check_state(self, module: Any) -> list[Difference]:
         try:
             state = {name: value for name, value in sorted(module.state_dict().items())}
             assert_same(state, {name: decode(record) for name, record in self.state.items()}, "state_dict")
         except AssertionError as error:
-            return [_first_lines(error)]
+            return [Difference("state_dict", _first_lines(error))]
         return []
 
 
