@@ -75,6 +75,11 @@ def full(size: List[int], fill_value: number, *, {_OPTIONS}) -> Tensor:
     if dtype is None:
         return torch.full(size, float(fill_value), {_PASSED_ON})
     return torch.full(size, fill_value, {_PASSED_ON})
+
+def full(size: List[int], fill_value: number, *, names: Optional[List[str]], {_OPTIONS}) -> Tensor:
+    if dtype is None:
+        return torch.full(size, float(fill_value), {_PASSED_ON})
+    return torch.full(size, fill_value, {_PASSED_ON})
 """
 """What fills was a float, whatever the number."""
 

@@ -98,14 +98,14 @@ class Function(_Compiled, Savable):
         wrapped = getattr(self, "__wrapped__", None)
         return signature_of(self.schema) if wrapped is None else inspect.signature(wrapped)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, args, kwargs)
 
-    def launch(self, *args: Any, **kwargs: Any) -> Future[Any]:
+    def launch(self, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a call on another thread; returns the future of its result."""
         return launch(self._record, args, kwargs)
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
         """The graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, args, kwargs)
 
@@ -134,14 +134,14 @@ class Method(_Compiled):
     def __signature__(self) -> inspect.Signature:
         return signature_of(self.schema, skip=1)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
 
-    def launch(self, *args: Any, **kwargs: Any) -> Future[Any]:
+    def launch(self, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a call on another thread; returns the future of its result."""
         return launch(self._record, (self.owner, *args), kwargs)
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
         """The graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, (self.owner, *args), kwargs)
 
@@ -174,7 +174,7 @@ class Overloaded:
             return [Function(record) for record in self._records]
         return [Method(self.owner, record) for record in self._records]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         reasons: list[str] = []
         for record in self._records:
             try:

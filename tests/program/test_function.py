@@ -34,6 +34,13 @@ def test_call_binds_arguments_as_python_does():
     assert torch.equal(compiled(x, shift=torch.ones(3)), scale(x, shift=torch.ones(3)))
 
 
+def test_a_parameter_may_be_called_self():
+    def negative(self):
+        return -self
+
+    assert torch.equal(rekindle.script(negative)(self=torch.ones(2)), -torch.ones(2))
+
+
 def test_names_docstring_and_signature():
     compiled = rekindle.script(scale)
     assert compiled.name == compiled.__name__ == "scale"
