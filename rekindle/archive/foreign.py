@@ -7,10 +7,9 @@ from typing import Any, Final, NoReturn
 import torch
 
 from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
+from rekindle.ir.types import LIBRARY_CLASSES, Type
 from rekindle.ops.libraries import missing_library
-
-PREFIX: Final = "__torch__.torch.classes."
-"""What the names of these classes begin with."""
+from rekindle.ops.values import type_of_value
 
 _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
 """Namespaces whose classes are made from numbers and tensors, and reach nothing else."""
@@ -19,14 +18,15 @@ _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkld
 class MissingObject:
     """Stands for an object of a class whose library is not installed. Using it says which package brings it."""
 
-    def __init__(self, name: str, state: object) -> None:
+    def __init__(self, name: str, state: object, state_type: Type) -> None:
         self.__dict__["qualified_name"] = name
         self.__dict__["state"] = state
+        self.__dict__["state_type"] = state_type
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        namespace, _, basename = self.__dict__["qualified_name"].removeprefix(PREFIX).partition(".")
+        namespace, _, basename = self.__dict__["qualified_name"].removeprefix(LIBRARY_CLASSES).partition(".")
         raise missing_library(f"The class 'torch.classes.{namespace}.{basename}'", namespace)
 
     def __deepcopy__(self, memo: dict[int, object]) -> MissingObject:
@@ -38,7 +38,7 @@ class MissingObject:
 
 def is_installed(name: str) -> bool:
     """Whether the class of this qualified name is registered in this process."""
-    namespace, _, basename = name.removeprefix(PREFIX).partition(".")
+    namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
     try:
         torch._C._get_custom_class_python_wrapper(namespace, basename)
     except RuntimeError:
@@ -46,17 +46,17 @@ def is_installed(name: str) -> bool:
     return True
 
 
-def make_object(name: str, state: object, allow_setstate: bool) -> Any:
-    """An object of the class ``name`` from what its ``__getstate__`` gave; a :class:`MissingObject` where the class is
-    not installed.
+def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:
+    """An object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``; a
+    :class:`MissingObject` where the class is not installed.
 
     Raises:
         UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.
         CorruptArchiveError: the class refuses the state.
     """
     if not is_installed(name):
-        return MissingObject(name, state)
-    if not allow_setstate and name.removeprefix(PREFIX).partition(".")[0] not in _PYTORCHS_OWN:
+        return MissingObject(name, state, state_type)
+    if not allow_setstate and name.removeprefix(LIBRARY_CLASSES).partition(".")[0] not in _PYTORCHS_OWN:
         raise UnsafeArchiveError(
             f"The archive holds an object of '{name}', whose library would have to make it.",
             hint="Load with allow_setstate=True if you trust this file.",
@@ -70,16 +70,19 @@ def make_object(name: str, state: object, allow_setstate: bool) -> Any:
     return made
 
 
-def state_of(value: Any) -> tuple[object, str] | None:
-    """The state of an object of such a class and the qualified name of the class; None for other values.
+def is_foreign_object(value: object) -> bool:
+    """Whether ``value`` is an object of such a class, or stands for one."""
+    return isinstance(value, (MissingObject, torch.ScriptObject))
+
+
+def state_of(value: Any) -> tuple[str, object, Type]:
+    """Of an object of such a class, the qualified name of the class, the state of the object, and its type.
 
     Raises:
         RuntimeError: the class does not let its objects be kept.
     """
     if isinstance(value, MissingObject):
-        return value.__dict__["state"], value.__dict__["qualified_name"]
-    if isinstance(value, torch.ScriptObject):
-        held: Any = value
-        state, name = held.__getstate__()
-        return state, name
-    return None
+        own = value.__dict__
+        return own["qualified_name"], own["state"], own["state_type"]
+    state, name = value.__getstate__()
+    return name, state, type_of_value(state)

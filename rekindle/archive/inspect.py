@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.archive.container import ArchiveReader, FileLike
-from rekindle.archive.foreign import PREFIX, is_installed
+from rekindle.archive.foreign import is_installed
 from rekindle.archive.legacy import MODEL, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.names import printable
@@ -30,6 +30,7 @@ from rekindle.archive.texts import ProgramTexts
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.libraries import package_of
 
 _EXTRA: Final = "extra/"
@@ -108,8 +109,8 @@ class _Inspector:
     def _missing_classes(self) -> Iterator[ClassSummary]:
         used = dict.fromkeys([*self.classes, *self.outline.library_classes()])
         for name in used:
-            if name.startswith(PREFIX) and not is_installed(name):
-                yield ClassSummary(name, package_of(name.removeprefix(PREFIX).partition(".")[0]))
+            if name.startswith(LIBRARY_CLASSES) and not is_installed(name):
+                yield ClassSummary(name, package_of(name.removeprefix(LIBRARY_CLASSES).partition(".")[0]))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from typing import Final
 
 import torch
 
-from rekindle.archive.foreign import PREFIX
 from rekindle.archive.texts import ProgramTexts
 from rekindle.errors import CompileError
 from rekindle.frontend.archive_names import ArchiveNames
@@ -17,7 +16,16 @@ from rekindle.frontend.signatures import declare_schema, literal_value
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import ANY, ClassAttribute, ClassType, EnumType, FunctionType, InterfaceType, TupleType
+from rekindle.ir.types import (
+    ANY,
+    LIBRARY_CLASSES,
+    ClassAttribute,
+    ClassType,
+    EnumType,
+    FunctionType,
+    InterfaceType,
+    TupleType,
+)
 from rekindle.program.class_texts import definitions_in, read_class
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, ClassDef, Def, Expr, StringLiteral
@@ -95,7 +103,11 @@ class Outline:
         """The classes written in C++ that are mentioned."""
         for tree in self._trees():
             name = dotted_name(Expr(tree)) if tree.kind == "." else None
-            if name is not None and name.startswith(PREFIX) and name.count(".") == PREFIX.count(".") + 1:
+            if (
+                name is not None
+                and name.startswith(LIBRARY_CLASSES)
+                and name.count(".") == LIBRARY_CLASSES.count(".") + 1
+            ):
                 yield name
 
     def _trees(self) -> Iterator[Tree]:
@@ -112,8 +124,8 @@ class Outline:
         return self._types[name]
 
     def _new_type(self, name: str) -> NamedType | None:
-        if name.startswith(PREFIX):
-            return ClassType(name) if name.count(".") > PREFIX.count(".") else None
+        if name.startswith(LIBRARY_CLASSES):
+            return ClassType(name) if name.count(".") > LIBRARY_CLASSES.count(".") else None
         definition = self._definitions.get(name)
         if definition is None:
             return None

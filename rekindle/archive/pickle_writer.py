@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
+from rekindle.archive.foreign import is_foreign_object, state_of
 from rekindle.archive.pickle_encoder import Encoder
 from rekindle.archive.storages import StorageTable
 from rekindle.errors import SaveError
@@ -189,6 +190,9 @@ class ValuePickler:
     # ---------------------------------------------------------------------------------------------------------- objects
 
     def _object(self, value: Any, type: Type) -> None:
+        if is_foreign_object(value):
+            self._foreign_object(value)
+            return
         found = script_class(value) or _class_in(type, value)
         if found is None:
             raise self._refusal(
@@ -210,6 +214,17 @@ class ValuePickler:
                     out.text(name)
                     self._value(item, item_type)
             out.close_dict()
+        out.build()
+
+    def _foreign_object(self, value: Any) -> None:
+        try:
+            name, state, state_type = state_of(value)
+        except RuntimeError as error:
+            raise self._refusal(f"the class of an object cannot be saved: {str(error).partition(chr(10))[0]}") from None
+        out = self._encoder
+        out.name(*_split(name))
+        out.new_object()
+        self._value(state, state_type)
         out.build()
 
     # ---------------------------------------------------------------------------------------------------------- tensors

@@ -11,7 +11,7 @@ import torch
 from rekindle.archive.debug_records import write_debug_records
 from rekindle.archive.format_version import version_for
 from rekindle.archive.pickle_writer import ValuePickler
-from rekindle.archive.save_names import FOREIGN, SaveNames
+from rekindle.archive.save_names import SaveNames
 from rekindle.archive.storages import StorageTable
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
@@ -20,7 +20,7 @@ from rekindle.frontend.python_printer.names import spell
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import BOOL, ClassType, FunctionType, TupleType, Type
+from rekindle.ir.types import BOOL, LIBRARY_CLASSES, ClassType, FunctionType, TupleType, Type
 from rekindle.ops.values import type_of_value
 from rekindle.program import saving
 from rekindle.program.calling import call
@@ -128,7 +128,7 @@ class _Saver:
         while pending:
             found = pending.pop(0)
             name = self.names.name_of(found)
-            if found in self.printed or name.startswith(FOREIGN):
+            if found in self.printed or name.startswith(LIBRARY_CLASSES):
                 continue
             self.printed[found] = None
             printer = self._printer(name.rpartition(".")[0])

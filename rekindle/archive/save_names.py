@@ -11,10 +11,9 @@ from typing import Final
 
 from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.python_printer.names import as_identifier, qualified_name
+from rekindle.ir.types import LIBRARY_CLASSES
 
 ROOT: Final = "__torch__"
-FOREIGN: Final = "__torch__.torch.classes."
-"""What the names of classes that are written in C++ begin with. They are not the archive's to choose."""
 
 _MANGLED = re.compile(r"___torch_mangle_\d+\.")
 
@@ -40,7 +39,7 @@ class SaveNames:
         return list(self._names)
 
     def _new_name(self, name: str) -> str:
-        if name.startswith(FOREIGN):
+        if name.startswith(LIBRARY_CLASSES):
             return name
         parts = [as_identifier(part) for part in _MANGLED.sub("", name).split(".")]
         if parts[0] != ROOT:

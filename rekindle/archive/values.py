@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.foreign import PREFIX, make_object
+from rekindle.archive.foreign import make_object
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.names import printable
 from rekindle.archive.records import UNSET, PickledEnum, PickledObject, PickledTyped, SparseRecord, TensorRecord
@@ -16,6 +16,7 @@ from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import (
     ANY,
+    LIBRARY_CLASSES,
     QSCHEME,
     STRING,
     TENSOR,
@@ -228,8 +229,9 @@ class ValueBuilder:
             raise _Misfit(record, type)
 
     def _object(self, record: PickledObject) -> Any:
-        if record.name.startswith(PREFIX):
-            return make_object(record.name, self._build(record.state, ANY), self._allow_setstate)
+        if record.name.startswith(LIBRARY_CLASSES):
+            state = self._build(record.state, ANY)
+            return make_object(record.name, state, self._type_of(record.state, state), self._allow_setstate)
         type = self._class_called(record.name)
         if not isinstance(type, ClassType):
             raise self._broken(f"there is an object of '{record.name}', which is no class")
@@ -283,6 +285,14 @@ class ValueBuilder:
             raise self._broken(
                 f"there is an object of '{name}', which the code of the archive does not define"
             ) from None
+
+    def _type_of(self, record: object, value: Any) -> Type:
+        """The type of a value, of which the record may tell more than the value does: what an empty list is one of."""
+        if isinstance(record, PickledTyped):
+            return self._type_called(record.type)
+        if isinstance(record, tuple):
+            return TupleType(tuple(self._type_of(part, item) for part, item in zip(record, value, strict=True)))
+        return type_of_value(value)
 
     def _type_called(self, text: str) -> Type:
         found = self._types.get(text)

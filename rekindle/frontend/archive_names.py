@@ -19,6 +19,7 @@ from rekindle.frontend.python_printer.names import NamedType
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
+from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value
@@ -313,6 +314,8 @@ class _MissingOperator(SugaredValue):
         types = [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * targets
         inputs = [argument.materialise(graph) for argument in (*args, *kwargs)]
         node = graph.insert_node(graph.create(self.kind, inputs, types=types, range=range))
+        if kwargs:
+            node.set_attribute(KEYWORDS, [argument.name or "" for argument in kwargs])
         if len(node.outputs) == 1:
             return SimpleValue(node.output)
         if not node.outputs:

@@ -145,7 +145,8 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TensorType) and name in PYTHON_METHODS:
             return BoundCall(PYTHON_METHODS[name](), CallArgument(value, range=range))
         if isinstance(type, ClassType):
-            return class_attribute(range, graph, value, type, name)
+            found = class_attribute(range, graph, value, type, name)
+            return LibraryMethod(value, name) if found is None and type.is_library_class else found
         if isinstance(type, InterfaceType) and name in type.methods:
             return InterfaceMethodValue(value, name)
         if isinstance(type, EnumType) and name in ("name", "value"):
@@ -559,6 +560,34 @@ def insert_method_call(
     """``prim::CallMethod[name=…](%self, …)``"""
     node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
     return graph.insert_node(node).output
+
+
+class LibraryMethod(SugaredValue):
+    """A method of an object that is written in C++. What it gives is taken for Tensors, unless its place says
+    otherwise."""
+
+    def __init__(self, object: Value, name: str) -> None:
+        self.object = object
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.name}'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if kwargs:
+            raise UnsupportedError(f"{self.description} of a class written in C++ takes no arguments by name", range)
+        inputs = [self.object, *(argument.materialise(graph) for argument in args)]
+        type: Type = TENSOR if targets == 1 else TupleType((TENSOR,) * targets)
+        result = insert_method_call(range, graph, self.name, inputs, [type])
+        return SimpleValue(result) if targets else SimpleValue(graph.insert_constant(None, range=range))
 
 
 class InterfaceMethodValue(SugaredValue):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import torch
 
@@ -49,6 +49,10 @@ class ConstantObject:
     def __hash__(self) -> int:
         return hash(repr(self.value))
 
+
+KEYWORDS: Final = "keywords"
+"""The attribute of a node, of an operator of which nothing is known, that names its last inputs: those that are given
+by name."""
 
 AttributeValue: TypeAlias = (
     "int | float | complex | str | torch.Tensor | Graph | Type | ConstantObject"

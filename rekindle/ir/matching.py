@@ -21,7 +21,7 @@ from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.registry import REGISTRY, Operator, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -114,6 +114,8 @@ def is_empty_list_literal(argument: CallArgument) -> bool:
 
 def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Builder, Type]:
     """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    if argument.value is not None and _is_assumed(argument.value) and not has_free_variables(type):
+        return _reveal(argument.value, type), type
     if isinstance(type, OptionalType) and not argument.type.is_optional:
         return convert(argument, type.element, conversions)
     actual = argument.type
@@ -144,6 +146,24 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
 def _int(value: object) -> int:
     assert isinstance(value, int)
     return value
+
+
+def _is_assumed(value: Value) -> bool:
+    """Whether nothing is known of what gives the value, so that its type was merely assumed."""
+    node = value.node
+    if node.kind == "prim::CallMethod":
+        owner = node.inputs[0].type
+        return isinstance(owner, ClassType) and owner.is_library_class
+    return is_foreign(node.kind) and node.schema is None
+
+
+def _reveal(value: Value, type: Type) -> Builder:
+    """The value, of which the place where it stands tells the type."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return value if value.type.is_subtype_of(type) else value.set_type(type)
+
+    return build
 
 
 def argument_builder(argument: CallArgument) -> Builder:

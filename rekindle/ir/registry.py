@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from rekindle.ir import node as _node
 from rekindle.ir.node import Node
@@ -17,6 +18,14 @@ from rekindle.ir.types import Bindings, Type, has_free_variables, match_variable
 
 Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
+
+
+_OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive"})
+
+
+def is_foreign(kind: str) -> bool:
+    """Whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
+    return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
 class Effects(Enum):

@@ -44,6 +44,7 @@ from rekindle.ir.types import (
     FLOAT,
     GENERATOR,
     INT,
+    LIBRARY_CLASSES,
     NONE,
     NUMBER,
     QSCHEME,
@@ -100,7 +101,6 @@ _WITH_PARTS: Final = ("Dict", "Future", "Await", "RRef", "Union", "NamedTuple", 
 
 _CONSTANTS: Final[Mapping[str, object]] = {"True": True, "False": False, "None": None}
 
-_CUSTOM_PREFIX: Final = "__torch__.torch.classes."
 _custom_classes: dict[str, ClassType] = {}
 
 
@@ -359,7 +359,7 @@ class TypeReader:
                 hint = f"Did you mean '{close[0]}'?" if close else None
                 _fail_at(token, f"There is no type '{name}'.", hint)
             return known
-        if name.startswith(_CUSTOM_PREFIX):
+        if name.startswith(LIBRARY_CLASSES):
             return custom_class(name)
         found = self._classes.get(name)
         if found is None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import torch
+
 from rekindle.errors import MissingLibraryError
+from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import REGISTRY
 
@@ -29,13 +32,6 @@ _PACKAGES: Final[dict[str, str]] = {
     "torch_ipex": "intel-extension-for-pytorch",
 }
 """Which package registers the operators and classes of a namespace; empty for one of the namespace's own name."""
-
-_PYTORCHS_OWN: Final = frozenset({"aten", "prim", "archive"})
-
-
-def is_foreign(kind: str) -> bool:
-    """Whether operators of the namespace of ``kind`` are brought by libraries."""
-    return "::" in kind and kind.partition("::")[0] not in _PYTORCHS_OWN
 
 
 def package_of(namespace: str) -> str | None:
@@ -65,11 +61,25 @@ def missing_operation(node: Node) -> Callable[..., Any]:
     Raises:
         MissingLibraryError: no library has brought it.
     """
+    namespace, _, name = node.kind.partition("::")
+    names = node.attributes.get(KEYWORDS, [])
+    assert isinstance(names, list)
+    first = len(node.inputs) - len(names)
 
     def run(*arguments: Any) -> Any:
-        operator = REGISTRY.resolve(node)
-        if operator is None:
-            raise missing_library(f"The operator '{node.kind}'", node.kind.partition("::")[0])
-        return operator.operation_of(node)(*arguments)
+        if not REGISTRY.overloads(node.kind):
+            raise missing_library(f"The operator '{node.kind}'", namespace)
+        found = getattr(getattr(torch.ops, namespace), name)
+        keywords = {str(name): value for name, value in zip(names, arguments[first:], strict=True)}
+        return found(*arguments[:first], **keywords)
+
+    return run
+
+
+def object_method(name: str) -> Callable[..., Any]:
+    """Calls the method ``name`` of its first argument, an object of a class that is written in C++."""
+
+    def run(target: Any, *arguments: Any) -> Any:
+        return getattr(target, name)(*arguments)
 
     return run

@@ -26,6 +26,7 @@ from typing import ClassVar
 from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import Type
 from rekindle.passes.constants import constant_bool, constant_int, constant_key, is_constant, value_of
 from rekindle.passes.dead_code_elimination import DeadCodeElimination, remove_carried
@@ -33,10 +34,6 @@ from rekindle.passes.dead_code_elimination import DeadCodeElimination, remove_ca
 _LEFT_ALONE = frozenset(
     {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}
 )
-
-_KNOWN = frozenset({"aten", "prim", "archive"})
-"""Namespaces of which all operators are known. Those of libraries may do anything, and a program that is merely loaded
-must not run them."""
 
 
 @dataclass(slots=True)
@@ -72,7 +69,7 @@ def _propagate(block: Block) -> bool:
 
 def _can_be_computed(node: Node) -> bool:
     if (
-        node.kind.partition("::")[0] not in _KNOWN
+        is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
         or node.kind in _LEFT_ALONE
         or not node.outputs
         or not all(is_constant(value) for value in node.inputs)

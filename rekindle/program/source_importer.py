@@ -21,6 +21,7 @@ from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.type_parser import custom_class
 from rekindle.ir.types import (
     ANY,
+    LIBRARY_CLASSES,
     TENSOR,
     ClassType,
     EnumType,
@@ -46,9 +47,6 @@ from rekindle.syntax.views import (
 SourceReader = Callable[[str], "Source | None"]
 """The text in which the names below a qualifier are defined: of ``__torch__.a.b``, the member
 ``code/__torch__/a/b.py``."""
-
-_LIBRARY_CLASSES: Final = "__torch__.torch.classes."
-"""The names of classes that are written in C++ begin so; no text defines them."""
 
 
 class SourceImporter:
@@ -100,8 +98,8 @@ class SourceImporter:
         """The same; None where there is none."""
         if name not in self._types:
             self._types[name] = None
-            if name.startswith(_LIBRARY_CLASSES):
-                if name.count(".") > _LIBRARY_CLASSES.count("."):
+            if name.startswith(LIBRARY_CLASSES):
+                if name.count(".") > LIBRARY_CLASSES.count("."):
                     self._types[name] = self._missing_class(name)
             else:
                 self._import(name)
@@ -267,4 +265,4 @@ def _packed_weights_of(module: str) -> str:
     """The class of the packed weights of a quantised module."""
     dimensions = re.search(r"conv.*Conv([123])d", module)
     kind = "Linear" if dimensions is None else f"Conv{max(int(dimensions[1]), 2)}d"
-    return f"{_LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"
+    return f"{LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"

@@ -23,10 +23,10 @@ from rekindle.errors import InternalError, SchemaError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
-from rekindle.ops.libraries import is_foreign, missing_operation
+from rekindle.ops.libraries import missing_operation, object_method
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
 WITHOUT_MEMORY = frozenset(
@@ -226,15 +226,23 @@ class _Lowering:
             self.result.constants.append(self.registers[node.output])
             self.preloaded.add(node.output)
 
-    def operation(self, node: Node) -> None:
-        operator = node.operator
-        if operator is None and not (is_foreign(node.kind) and not REGISTRY.overloads(node.kind)):
-            raise no_operator(node)
+    def operation(self, node: Node, operation: Operation | None = None) -> None:
+        """A call of the operator of ``node``, or of ``operation`` in its place."""
+        if operation is None:
+            operation = self._operation_of(node)
         dying = self.live.dies_at.get(node, set())
         outputs = self.define_outputs(node)
         name = node.kind.rpartition("::")[2]
         instruction = self.emit(Opcode.OPERATION, node, node.inputs, outputs, dying=dying, name=name)
-        instruction.operation = missing_operation(node) if operator is None else operator.operation_of(node)
+        instruction.operation = operation
+
+    def _operation_of(self, node: Node) -> Operation:
+        operator = node.operator
+        if operator is not None:
+            return operator.operation_of(node)
+        if not is_foreign(node.kind):
+            raise no_operator(node)
+        return missing_operation(node)
 
     def call_function(self, node: Node) -> None:
         function = node.inputs[0].type
@@ -246,6 +254,9 @@ class _Lowering:
         name = node.get_string("name")
         owner = node.inputs[0].type
         if isinstance(owner, ClassType):
+            if owner.is_library_class:
+                self.operation(node, object_method(name))
+                return
             method = owner.methods.get(name)
             if method is None:
                 raise InternalError(f"prim::CallMethod: class '{owner}' has no method '{name}'")

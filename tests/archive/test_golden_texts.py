@@ -25,11 +25,7 @@ ARCHIVES = [
     if not any(n.endswith("model.json") for n in zipfile.ZipFile(path).namelist())
 ]
 
-_UNPACK = "calls a method of an object of C++, of which only the class is known"
-KNOWN_GAPS: dict[str, str] = {
-    "torch-1.9/quantized_static": _UNPACK,
-    "torch-2.0/quantized_static": _UNPACK,
-}
+KNOWN_GAPS: dict[str, str] = {}
 """Archives with a text that does not compile, and why."""
 
 

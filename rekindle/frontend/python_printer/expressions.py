@@ -9,7 +9,7 @@ from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import is_told_by_members
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.frontend.python_printer.text import Text
-from rekindle.ir.attributes import ConstantObject, constant_value
+from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.literals import format_string
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -45,9 +45,18 @@ def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
     out.add(operator_name(node.kind))
     schema = node.schema
     if schema is None:
-        out.add_list(printer.uses(node.inputs), "(", ")")
+        out.add_list(_as_written(node, printer), "(", ")")
         return
     out.add_list(operator_arguments(schema, node, printer), "(", ")")
+
+
+def _as_written(node: Node, printer: FunctionPrinter) -> list[str | Text]:
+    """The arguments of an operator of which nothing is known but the call that was read."""
+    names = node.attributes.get(KEYWORDS, [])
+    assert isinstance(names, list)
+    uses = printer.uses(node.inputs)
+    first = len(uses) - len(names)
+    return uses[:first] + [Text(node.range).add(f"{name}=", use) for name, use in zip(names, uses[first:], strict=True)]
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | Text]:

@@ -50,6 +50,7 @@ from rekindle.ir.types.containers import (
 )
 from rekindle.ir.types.mismatch import mismatch_note as mismatch_note
 from rekindle.ir.types.named import (
+    LIBRARY_CLASSES as LIBRARY_CLASSES,
     ClassAttribute as ClassAttribute,
     ClassType as ClassType,
     EnumType as EnumType,

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rekindle.ir.records import FunctionRecord
     from rekindle.ir.schema import FunctionSchema
 
+LIBRARY_CLASSES: Final = "__torch__.torch.classes."
+"""What the names of classes begin with that are written in C++; no program text defines them."""
+
 AttributeKind = Literal["attribute", "parameter", "buffer"]
 
 
@@ -71,6 +74,11 @@ class ClassType(Type):
     def basename(self) -> str:
         """The name without what stands before its last dot."""
         return self.name.rsplit(".", 1)[-1]
+
+    @property
+    def is_library_class(self) -> bool:
+        """Whether it is written in C++. Nothing is known of its objects but that they have methods."""
+        return self.name.startswith(LIBRARY_CLASSES)
 
     def add_attribute(self, name: str, type: Type, kind: AttributeKind = "attribute") -> None:
         """Add a slot.
