@@ -70,19 +70,24 @@ def make_object(name: str, state: object, state_type: Type, allow_setstate: bool
     return made
 
 
-def is_foreign_object(value: object) -> bool:
-    """Whether ``value`` is an object of such a class, or stands for one."""
-    return isinstance(value, (MissingObject, torch.ScriptObject))
-
-
-def state_of(value: Any) -> tuple[str, object, Type]:
-    """Of an object of such a class, the qualified name of the class, the state of the object, and its type.
+def state_of(value: Any) -> tuple[object, str] | None:
+    """The state of an object of such a class and the qualified name of the class; None for other values.
 
     Raises:
         RuntimeError: the class does not let its objects be kept.
     """
     if isinstance(value, MissingObject):
-        own = value.__dict__
-        return own["qualified_name"], own["state"], own["state_type"]
-    state, name = value.__getstate__()
-    return name, state, type_of_value(state)
+        return value.__dict__["state"], value.__dict__["qualified_name"]
+    if isinstance(value, torch.ScriptObject):
+        held: Any = value
+        state, name = held.__getstate__()
+        return state, name
+    return None
+
+
+def type_of_state(value: object, state: object) -> Type:
+    """The type of the ``state`` of an object."""
+    if isinstance(value, MissingObject):
+        found: Type = value.__dict__["state_type"]
+        return found
+    return type_of_value(state)

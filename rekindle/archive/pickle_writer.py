@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from rekindle.archive.foreign import is_foreign_object, state_of
+from rekindle.archive.foreign import state_of, type_of_state
 from rekindle.archive.pickle_encoder import Encoder
 from rekindle.archive.storages import StorageTable
 from rekindle.errors import SaveError
@@ -190,8 +190,7 @@ class ValuePickler:
     # ---------------------------------------------------------------------------------------------------------- objects
 
     def _object(self, value: Any, type: Type) -> None:
-        if is_foreign_object(value):
-            self._foreign_object(value)
+        if self._foreign_object(value):
             return
         found = script_class(value) or _class_in(type, value)
         if found is None:
@@ -216,16 +215,21 @@ class ValuePickler:
             out.close_dict()
         out.build()
 
-    def _foreign_object(self, value: Any) -> None:
+    def _foreign_object(self, value: Any) -> bool:
+        """Pickle an object of a class that is written in C++; returns whether it is one."""
         try:
-            name, state, state_type = state_of(value)
+            found = state_of(value)
         except RuntimeError as error:
             raise self._refusal(f"the class of an object cannot be saved: {str(error).partition(chr(10))[0]}") from None
+        if found is None:
+            return False
+        state, name = found
         out = self._encoder
         out.name(*_split(name))
         out.new_object()
-        self._value(state, state_type)
+        self._value(state, type_of_state(value, state))
         out.build()
+        return True
 
     # ---------------------------------------------------------------------------------------------------------- tensors
 
