@@ -80,6 +80,7 @@ golden: setup ## write the golden texts anew; review them with `git diff tests/g
 pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.language.page
 	$(BIN)/python -m tests.ops.page
+	$(BIN)/python -m tests.cli.sessions
 
 clean: ## remove what was made, the environment too
 	rm -rf $(VENV) $(PACKAGES) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

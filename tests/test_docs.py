@@ -64,6 +64,7 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
     program.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
+        cwd=tmp_path,  # some save programs
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

@@ -20,7 +20,7 @@ try:
 except ImportError:
     numpy = None
 
-_SHORT: Final[dict[str, torch.dtype]] = {
+SHORT_NAMES: Final[dict[str, torch.dtype]] = {
     "f16": torch.float16,
     "bf16": torch.bfloat16,
     "f32": torch.float32,
@@ -34,7 +34,7 @@ _SHORT: Final[dict[str, torch.dtype]] = {
     "i64": torch.int64,
     "bool": torch.bool,
 }
-DTYPES: Final = _SHORT | {str(dtype).removeprefix("torch."): dtype for dtype in _SHORT.values()}
+DTYPES: Final = SHORT_NAMES | {str(dtype).removeprefix("torch."): dtype for dtype in SHORT_NAMES.values()}
 _SHAPE: Final = re.compile(r"(\w+)\[([\d, ]*)\](?:=(.*))?")
 _KEYWORD: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _WORDS: Final[dict[str, object]] = {"none": None, "true": True, "false": False}
@@ -120,7 +120,7 @@ def _read_file(path: Path) -> Any:
 def _tensor(text: str, name: str, sizes: list[int], filling: str | None) -> torch.Tensor:
     dtype = DTYPES.get(name)
     if dtype is None:
-        raise click.UsageError(f"'{name}' is no dtype; there are {', '.join(_SHORT)}")
+        raise click.UsageError(f"'{name}' is no dtype; there are {', '.join(SHORT_NAMES)}")
     number = None
     if filling is not None:
         number = {"true": 1, "false": 0}.get(filling.lower(), _number(filling))

@@ -1,0 +1,34 @@
+"""README.md and docs/command_line.md tell what happens; `make pages` writes anew what does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rekindle.cli.inputs import SHORT_NAMES
+from rekindle.cli.main import cli
+from tests.cli.sessions import PAGES, played
+
+
+@pytest.mark.parametrize(("path", "typed"), [(PAGES[0], 2), (PAGES[1], 15)], ids=["README", "command_line"])
+def test_sessions_are_what_happens(path: Path, typed: int, tmp_path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert page.count("\n$ ") >= typed
+    assert _without_sizes(played(page, tmp_path.resolve())) == _without_sizes(page)
+
+
+def _without_sizes(page: str) -> str:
+    """The archive holds the path of PyTorch's own files, whose length differs."""
+    return re.sub(r"(?<=^format 3, )[\d.]+ KiB", "SIZE", page, flags=re.MULTILINE)
+
+
+def test_every_command_option_and_dtype_is_told() -> None:
+    page = PAGES[1].read_text(encoding="utf-8")
+    for name, command in cli.commands.items():
+        assert f"rekindle {name} " in page
+        options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        untold = {option for option in options if option.startswith("--") and option not in page}
+        assert untold <= ({"--module", "--report"} if name == "run-script" else set()), name
+    assert [name for name in SHORT_NAMES if f"`{name}`" not in page] == []
