@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Final
 
+from rekindle.analysis.mutability import is_immutable as is_immutable, may_hold_tensor
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operator
 from rekindle.ir.schema import AliasInfo
-from rekindle.ir.types import (
-    BoolType,
-    ComplexType,
-    DeviceType,
-    EnumType,
-    FloatType,
-    FunctionType,
-    IntType,
-    NoneType,
-    NumberType,
-    OptionalType,
-    StringType,
-    TupleType,
-    Type,
-    UnionType,
-)
-
-_IMMUTABLE = (
-    *(IntType, FloatType, ComplexType, BoolType, NumberType, StringType, NoneType, DeviceType),
-    *(EnumType, FunctionType),
-)
 
 PASSES_ON = frozenset(
     {
         *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct"),
         *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::GetAttr"),
+        *("prim::profile", "prim::Guard"),
     }
 )
 """Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""
@@ -41,8 +23,19 @@ PASSES_ON = frozenset(
 FRESH = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::EmptyListLiteral"})
 """Kinds that make something that nothing else knows."""
 
-LAZY = frozenset({"prim::awaitable"})
-"""Kinds that hand their inputs to what runs later, if at all."""
+LAZY = frozenset({"prim::fork", "prim::awaitable"})
+"""Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
+
+WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
+"""Kinds that wait for that."""
+
+RUNS_NOW = frozenset(
+    {
+        *("prim::DifferentiableGraph", "prim::FusionGroup", "prim::CudaFusionGroup", "prim::TensorExprGroup"),
+        *("prim::StaticSubgraph", "prim::FunctionalGraph"),
+    }
+)
+"""Kinds that run their subgraph as if its nodes stood in their place."""
 
 CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With"})
 
@@ -56,12 +49,18 @@ _SIDE_EFFECTS = frozenset(
 )
 
 
+_SIMPLE: Final = PASSES_ON | FRESH | CONTROL_FLOW | LAZY
+"""Kinds that do nothing by themselves; what is in their blocks may."""
+
+
 def has_side_effects(node: Node) -> bool:
     """Whether the node must run though nobody uses its outputs, and not just because it writes to its inputs."""
     if node.kind in _SIDE_EFFECTS:
         return True
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in LAZY:
+    if node.kind in _SIMPLE:
         return False
+    if node.kind in RUNS_NOW:
+        return any(has_side_effects(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     if operator is None:
         # Nothing is known of it, so that it may do anything.
@@ -73,28 +72,25 @@ def is_nondeterministic(node: Node) -> bool:
     """Whether the node may answer differently each time. What is not known may."""
     if node.kind in PASSES_ON or node.kind in FRESH:
         return False
+    if node.kind in RUNS_NOW:
+        return any(is_nondeterministic(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     return operator is None or operator.is_nondeterministic
 
 
-def is_immutable(type: Type) -> bool:
-    """Whether no value of this type, nor anything within it, can be written to."""
-    if isinstance(type, (TupleType, OptionalType, UnionType)):
-        return all(is_immutable(part) for part in type.contained)
-    return isinstance(type, _IMMUTABLE)
-
-
 def may_write(node: Node) -> bool:
     """Whether the node may write to one of its inputs."""
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in LAZY:
+    if node.kind in _SIMPLE:
         return False
+    if node.kind in RUNS_NOW:
+        return any(may_write(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     return operator is None or _may_write(operator)
 
 
 @cache
 def _may_write(operator: Operator) -> bool:
-    if operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL):
+    if operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL) or operator.hidden_writes:
         return True
     return operator.effects is Effects.FROM_SCHEMA and any(is_write(item.alias) for item in operator.schema.arguments)
 
@@ -106,7 +102,31 @@ def is_write(info: AliasInfo | None) -> bool:
 
 def is_conservative(node: Node) -> bool:
     """Whether the node must be taken to write to all its inputs and to hand them to others."""
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW:
+    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in RUNS_NOW:
         return False
     operator = node.operator
     return operator is None or operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL)
+
+
+_MODES: Final = frozenset(
+    {
+        *("prim::Enter", "prim::Exit", "aten::set_grad_enabled"),
+        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"),
+    }
+)
+
+
+def sets_modes(node: Node) -> bool:
+    """Whether the node, not counting its blocks, may change a mode of the process that other nodes heed without saying
+    so: whether gradients are recorded, autocast, the default dtype. What is not known may."""
+    if node.kind in _SIMPLE or node.kind in RUNS_NOW:
+        return False
+    return node.kind in _MODES or node.operator is None
+
+
+def heeds_modes(node: Node) -> bool:
+    """Whether what the node computes may depend on such a mode: it takes or makes something that can be written to, or
+    asks for the mode."""
+    if node.kind in PASSES_ON or node.kind in FRESH:
+        return False
+    return is_nondeterministic(node) or any(may_hold_tensor(value.type) for value in (*node.inputs, *node.outputs))

@@ -48,6 +48,10 @@ class Operator:
     ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
     ``operation_for_node`` makes it. ``has_side_effects`` holds for what must run though nobody uses its results:
     printing, raising. ``is_nondeterministic`` for what may answer differently each time.
+
+    Two things that some schemas hide: ``passes_on`` says that a result without an alias annotation may be one of the
+    arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying so,
+    each with the bool argument that turns this off where it is False.
     """
 
     schema: FunctionSchema
@@ -56,6 +60,8 @@ class Operator:
     effects: Effects = Effects.FROM_SCHEMA
     has_side_effects: bool = False
     is_nondeterministic: bool = False
+    passes_on: bool = False
+    hidden_writes: tuple[tuple[str, str], ...] = ()
     _generic: bool | None = field(default=None, repr=False)
 
     @property

@@ -37,6 +37,7 @@ class Declaration:
     effects: Effects
     has_side_effects: bool
     is_nondeterministic: bool
+    passes_on: bool = False
 
     @property
     def overload(self) -> str:
@@ -50,6 +51,7 @@ class Declaration:
             effects=self.effects,
             has_side_effects=self.has_side_effects,
             is_nondeterministic=self.is_nondeterministic,
+            passes_on=self.passes_on,
         )
 
 
@@ -68,10 +70,12 @@ def declare(
     effects: Effects = Effects.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
+    passes_on: bool = False,
 ) -> None:
-    """Declare the operators with these schemas, all run by ``operation``."""
+    """Declare the operators with these schemas, all run by ``operation``; see :class:`~rekindle.ir.registry.Operator`
+    for the facts that schemas do not tell."""
     for text in texts:
-        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic))
+        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, passes_on))
 
 
 _F = TypeVar("_F", bound=Operation)
@@ -82,11 +86,19 @@ def implements(
     effects: Effects = Effects.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
+    passes_on: bool = False,
 ) -> Callable[[_F], _F]:
     """:func:`declare` as a decorator of what runs the operators."""
 
     def decorate(operation: _F) -> _F:
-        declare(operation, *texts, effects=effects, side_effects=side_effects, nondeterministic=nondeterministic)
+        declare(
+            operation,
+            *texts,
+            effects=effects,
+            side_effects=side_effects,
+            nondeterministic=nondeterministic,
+            passes_on=passes_on,
+        )
         return operation
 
     return decorate

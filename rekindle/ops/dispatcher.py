@@ -18,6 +18,7 @@ from rekindle.ir.graph import Node, Value
 from rekindle.ir.registry import Operation, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
+from rekindle.ops.aliasing import HIDDEN_WRITES, passes_on
 from rekindle.ops.direct import DIRECT
 
 
@@ -75,6 +76,8 @@ def _operator(overload: Any) -> Operator:
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
+        passes_on=passes_on(schema.qualified_name),
+        hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
     )
 
 

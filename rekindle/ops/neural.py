@@ -133,7 +133,8 @@ def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, no
 
 @implements(
     "aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? unsorted_indices)"
-    " -> (Tensor, Tensor, Tensor?, Tensor?)"
+    " -> (Tensor, Tensor, Tensor?, Tensor?)",
+    passes_on=True,
 )
 def pack_sequence(
     output: Tensor, batch_sizes: Tensor, sorted_indices: Tensor | None, unsorted_indices: Tensor | None

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import torch
 
-from rekindle.analysis.alias_groups import AliasGroups
+from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.effects import is_immutable
 from rekindle.ir.graph import Graph, Node
 from rekindle.passes.constants import constant_key
@@ -70,13 +70,16 @@ class _Sharing:
     """Which constants nothing can tell apart by writing to them."""
 
     def __init__(self, graph: Graph) -> None:
-        self.aliases = AliasGroups(graph)
-        self.written = self.aliases.all_written_groups()
-        self.returned = {self.aliases.group(value) for value in graph.outputs}
+        self.aliases = AliasDb(graph)
+        self.returned: Memory = 0
+        for value in graph.outputs:
+            self.returned |= self.aliases.reachable(value)
 
     def allows(self, node: Node) -> bool:
-        group = self.aliases.group(node.output)
-        return group not in self.written and group not in self.returned and not self.aliases.is_outside(node.output)
+        constant = node.output
+        if self.aliases.has_writers(constant) or self.aliases.escapes(constant):
+            return False
+        return not self.aliases.reachable(constant) & self.returned
 
 
 def _can_merge(node: Node, other: Node, sharing: _Sharing | None) -> bool:

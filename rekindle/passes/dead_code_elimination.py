@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.alias_groups import AliasGroups
+from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.ir.graph import Block, Graph, Node, Value
 
@@ -35,11 +35,12 @@ class DeadCodeElimination:
 class _Elimination:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.aliases: AliasGroups | None = None
+        self.aliases: AliasDb | None = None
         """Made when the first node that writes is met: most graphs have none."""
         self.needed: set[Node] = set()
         self.live: set[Value] = set()
-        self.live_groups: set[object | None] = set()
+        self.live_memory: Memory = 0
+        """What of the memory that some node writes to is read later on; unknown before ``aliases`` is."""
         self.changed = False
 
     def run(self) -> bool:
@@ -69,9 +70,9 @@ class _Elimination:
         """What one iteration reads, the one before may write: go over the body until nothing new is read."""
         found = False
         while True:
-            known = len(self.live_groups)
+            known = self.live_memory
             found |= self._mark_block(body)
-            if len(self.live_groups) == known:
+            if self.live_memory == known:
                 # Nothing new is read that a write might have been for.
                 return found
 
@@ -103,14 +104,17 @@ class _Elimination:
         if not may_write(node):
             return False
         aliases = self._aliases()
-        written = aliases.written_groups(node)
-        return any(group in self.live_groups or aliases.outlives_call(group) for group in written)
+        return bool(aliases.writes_to(node) & (self.live_memory | aliases.lasting))
 
-    def _aliases(self) -> AliasGroups:
+    def _aliases(self) -> AliasDb:
         if self.aliases is None:
-            self.aliases = AliasGroups(self.graph)
-            self.live_groups.update(self.aliases.group(value) for value in self.live)
+            self.aliases = AliasDb(self.graph)
+            for value in self.live:
+                self._read(self.aliases, value)
         return self.aliases
+
+    def _read(self, aliases: AliasDb, value: Value) -> None:
+        self.live_memory |= aliases.reachable(value) & aliases.written
 
     def _mark(self, node: Node) -> None:
         current: Node | None = node
@@ -122,9 +126,11 @@ class _Elimination:
             current = None if block is None else block.owning_node
 
     def _make_live(self, value: Value) -> None:
+        if value in self.live:
+            return
         self.live.add(value)
         if self.aliases is not None:
-            self.live_groups.add(self.aliases.group(value))
+            self._read(self.aliases, value)
 
     # --------------------------------------------------------------------------------------------------------- sweeping
 

@@ -1,0 +1,158 @@
+"""What an operator's schema says of aliasing, read once for each operator.
+
+A *place* is an argument or a result with the way to a part of it: the elements of argument 0 are ``(0, ("item",))``.
+From ``aten::split(Tensor(a -> *) self, …) -> Tensor(a)[]`` it follows that the items of the result may be argument 0;
+from ``aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)`` that the result is argument 0, that it is written to, and
+that its items may be argument 1, since that is the only other thing of type ``t``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from rekindle.analysis.mutability import Key, is_immutable, parts_of
+from rekindle.ir.registry import Operator
+from rekindle.ir.schema import WILDCARD, AliasInfo, Argument
+from rekindle.ir.types import OptionalType, Type, VarType, has_free_variables
+
+Place = tuple[int, tuple[Key, ...]]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one operator does with memory.
+
+    ``sources`` gives, for a place in a result, what it may be; a result that has none is new. ``stores`` are pairs of a
+    place in an argument that is written to, and what may be found there afterwards. ``passes_on``: what is not told of
+    the results may be any of the arguments, or something in them, as well as new. ``from_outside`` are places in
+    results that may be anything that is known outside, ``let_go`` arguments that are handed to others.
+    ``reads_contents`` is False for operators that only move references about: what a list holds is not read then.
+    """
+
+    sources: dict[Place, list[Place]] = field(default_factory=dict)
+    stores: list[tuple[Place, Place]] = field(default_factory=list)
+    writes: list[Place] = field(default_factory=list)
+    writes_if: list[tuple[int, int]] = field(default_factory=list)
+    """An argument that is written to unless another one, a bool, is a constant False."""
+    from_outside: list[Place] = field(default_factory=list)
+    let_go: list[Place] = field(default_factory=list)
+    joins: bool = False
+    """Whether all tensors among the arguments share their memory afterwards."""
+    passes_on: bool = False
+    reads_contents: bool = True
+    is_plain: bool = False
+    """Whether all that it does is to make new results."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A place of a schema with what is written there."""
+
+    place: Place
+    type: Type
+    info: AliasInfo
+
+    @property
+    def sets(self) -> frozenset[str]:
+        return self.info.before | self.info.after
+
+    @property
+    def is_write(self) -> bool:
+        return self.info.is_write
+
+
+_JOINING: Final = frozenset({"aten::set_", "aten::set_data"})
+"""Kinds that make tensors share memory that did not share it before."""
+
+_LOOKS_INSIDE: Final = frozenset(
+    {
+        *("aten::hash", "aten::save", "aten::sort", "aten::sorted", "aten::str", "aten::format"),
+        *("aten::tensor", "aten::as_tensor"),
+    }
+)
+"""Kinds of generic operators that look into what they are given, of whatever type it is."""
+
+_NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
+"""Kinds whose results are lists of their own, though their schemas say that these may be anything."""
+
+
+@cache
+def plan_for(operator: Operator) -> Plan:
+    """What the schema of ``operator`` says, and what it hides."""
+    schema = operator.schema
+    arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
+    results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
+    is_generic = any(has_free_variables(argument.type) for argument in schema.arguments)
+    plan = Plan(passes_on=operator.passes_on, joins=operator.name in _JOINING)
+    plan.reads_contents = not is_generic or operator.name in _LOOKS_INSIDE
+    plan.writes = [part.place for part in arguments if part.is_write]
+    index_of = {argument.name: index for index, argument in enumerate(schema.arguments)}
+    plan.writes_if = [(index_of[name], index_of[flag]) for name, flag in operator.hidden_writes if name in index_of]
+    for result in results:
+        if not any(_is_within(result.place, known) for known in plan.sources):
+            _trace_result(plan, operator.name, is_generic, result, arguments)
+    _trace_stores(plan, arguments, {name for result in results for name in result.sets})
+    plan.is_plain = not plan.joins and not plan.passes_on and plan.reads_contents
+    plan.is_plain &= not (plan.sources or plan.stores or plan.writes or plan.writes_if)
+    plan.is_plain &= not (plan.from_outside or plan.let_go)
+    return plan
+
+
+def _parts(argument: Argument, index: int) -> list[_Part]:
+    """``argument``, number ``index``, and all that it is annotated or known to hold."""
+    found: list[_Part] = []
+
+    def visit(type: Type, alias: AliasInfo | None, way: tuple[Key, ...]) -> None:
+        if isinstance(type, OptionalType):
+            visit(type.element, alias, way)
+            return
+        info = alias or AliasInfo()
+        found.append(_Part((index, way), type, info))
+        parts = parts_of(type)
+        for number, (key, part) in enumerate(parts):
+            visit(part, info.contained[number] if len(info.contained) == len(parts) else None, (*way, key))
+
+    visit(argument.type, argument.alias, ())
+    return found
+
+
+def _trace_result(plan: Plan, kind: str, is_generic: bool, result: _Part, arguments: list[_Part]) -> None:
+    """Say what a part of a result may be."""
+    way = result.place[1]
+    if result.sets - {WILDCARD}:
+        sources = [part.place for part in arguments if part.sets & result.sets - {WILDCARD}]
+    elif isinstance(result.type, VarType):
+        sources = [part.place for part in arguments if part.type == result.type]
+    elif WILDCARD in result.sets and kind not in _NEW_LISTS:
+        plan.from_outside.append(result.place)
+        return
+    elif is_generic and way and not is_immutable(result.type):
+        # The keys of a dict that are Tensors have a type of their own in a schema that is generic in the values.
+        sources = [part.place for part in arguments if part.type == result.type and part.place[1]]
+    else:
+        return
+    if sources:
+        plan.sources[result.place] = sources
+
+
+def _trace_stores(plan: Plan, arguments: list[_Part], result_sets: set[str]) -> None:
+    """Say what is put where, and what is handed to nobody knows whom."""
+    for part in arguments:
+        if WILDCARD not in part.info.after and not isinstance(part.type, VarType):
+            continue
+        homes = [place for place in plan.writes if place[0] != part.place[0]]
+        slots = [
+            other.place
+            for other in arguments
+            for home in homes
+            if other.type == part.type and _is_within(other.place, home)
+        ]
+        plan.stores += [(slot, part.place) for slot in slots]
+        if not slots and WILDCARD in part.sets and not part.sets & result_sets - {WILDCARD}:
+            plan.let_go.append(part.place)
+
+
+def _is_within(place: Place, home: Place) -> bool:
+    return place[0] == home[0] and len(place[1]) > len(home[1]) and place[1][: len(home[1])] == home[1]

@@ -1,0 +1,166 @@
+"""What can be written to, told from types: which types are mutable, what they hold, and which may share memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.ir.types import (
+    ANY,
+    AwaitType,
+    BoolType,
+    ClassType,
+    ComplexType,
+    DeviceType,
+    DictType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    FutureType,
+    IntType,
+    ListType,
+    NoneType,
+    NumberType,
+    OptionalType,
+    RRefType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+    VarType,
+)
+
+_IMMUTABLE: Final = (
+    *(IntType, FloatType, ComplexType, BoolType, NumberType, StringType, NoneType, DeviceType),
+    *(EnumType, FunctionType),
+)
+
+
+def is_immutable(type: Type) -> bool:
+    """Whether no value of this type, nor anything within it, can be written to."""
+    if isinstance(type, TensorType):
+        return False
+    if isinstance(type, (TupleType, OptionalType, UnionType)):
+        return all(is_immutable(part) for part in type.contained)
+    return isinstance(type, _IMMUTABLE)
+
+
+def may_hold_tensor(type: Type) -> bool:
+    """Whether a value of this type may be a tensor, or hold one."""
+    if isinstance(type, TensorType):
+        return True
+    if type.contained:
+        return any(may_hold_tensor(part) for part in type.contained)
+    return not isinstance(type, _IMMUTABLE)
+
+
+# ------------------------------------------------------------------------------------------------------------- families
+
+Family = Hashable
+"""Types of different families never share memory; those of one may. :data:`ANYTHING` may be of any family."""
+
+ANYTHING: Final = "anything"
+
+_OF_KIND: Final[dict[str, Family]] = {
+    **dict.fromkeys(("TensorType", "StorageType"), "tensor"),
+    **dict.fromkeys(("IntType", "FloatType", "ComplexType", "NumberType"), "number"),
+    **dict.fromkeys(("ClassType", "InterfaceType", "AnyClassType"), "object"),
+    **dict.fromkeys(("AnyType", "AnyListType", "AnyTupleType", "UnionType", "VarType"), ANYTHING),
+}
+
+
+def family_of(type: Type) -> Family:
+    """The family of a type. A list belongs with the lists of the same family of elements: a caller may pass one list
+    as ``List[int]`` and as ``List[Optional[int]]``."""
+    if isinstance(type, OptionalType):
+        return family_of(type.element)
+    if type.contained and not isinstance(type, UnionType):
+        parts = tuple(family_of(part) for part in type.contained)
+        return ANYTHING if ANYTHING in parts else (type.kind, parts)
+    return _OF_KIND.get(type.kind, type.kind)
+
+
+def may_share_memory(a: Type, b: Type) -> bool:
+    """Whether some value could be of both types, or a view of one of the other's."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return True
+    if isinstance(a, ClassType) and isinstance(b, ClassType):
+        return a is b
+    mine, theirs = family_of(a), family_of(b)
+    return mine == theirs or ANYTHING in (mine, theirs)
+
+
+# ---------------------------------------------------------------------------------------------------------------- parts
+
+Key = str | int
+"""Where in a value a part of it is: ``ITEM``, ``KEY``, ``.name`` of an attribute, the number of a tuple's element."""
+
+ITEM: Final = "item"
+KEY: Final = "key"
+
+
+def parts_of(type: Type) -> list[tuple[Key, Type]]:
+    """What a value of this type holds, where the type tells: elements, keys and values, the result of a future."""
+    if isinstance(type, OptionalType):
+        return parts_of(type.element)
+    if isinstance(type, (ListType, FutureType, AwaitType, RRefType)):
+        return [(ITEM, type.element)]
+    if isinstance(type, DictType):
+        return [(KEY, type.key), (ITEM, type.value)]
+    if isinstance(type, TupleType):
+        return list(enumerate(type.elements))
+    return []
+
+
+def part_type(type: Type, key: Key) -> Type:
+    """The type of one part; Any where the type does not tell."""
+    for other, found in parts_of(type):
+        if other == key:
+            return found
+    return ANY
+
+
+@dataclass(slots=True, frozen=True)
+class Traits:
+    """What the analysis of aliases has to know of a type.
+
+    ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
+    a tuple has no memory of its own.
+    """
+
+    is_mutable: bool
+    has_memory: bool
+    holds: tuple[Type, ...]
+    family: Family
+
+
+_OPAQUE: Final = ("ClassType", "InterfaceType", "AnyClassType", "AnyType", "AnyListType", "AnyTupleType")
+"""Kinds of types whose values may hold anything."""
+
+_FLAT: Final = Traits(is_mutable=True, has_memory=True, holds=(), family="tensor")
+_NOTHING: Final = Traits(is_mutable=False, has_memory=False, holds=(), family="nothing")
+
+
+def traits_of(type: Type) -> Traits:
+    """The traits of a type; worth keeping, as it walks the type."""
+    if isinstance(type, TensorType):
+        return _FLAT
+    if is_immutable(type):
+        return _NOTHING
+    return Traits(True, not _is_tuple(type), tuple(_held(type)), family_of(type))
+
+
+def _is_tuple(type: Type) -> bool:
+    return _is_tuple(type.element) if isinstance(type, OptionalType) else isinstance(type, TupleType)
+
+
+def _held(type: Type) -> list[Type]:
+    if isinstance(type, UnionType):
+        return [part for member in type.members for part in _held(member)]
+    if isinstance(type, OptionalType):
+        return _held(type.element)
+    if type.kind in _OPAQUE or isinstance(type, VarType):
+        return [ANY]
+    return [part for _, part in parts_of(type) if not is_immutable(part)]

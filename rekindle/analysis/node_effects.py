@@ -1,0 +1,178 @@
+"""What a node does beyond computing its outputs, with what stands in its blocks: memory that it reads and writes, and
+what else an order of nodes may depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.analysis.alias_plans import plan_for
+from rekindle.analysis.alias_rules import AliasRules
+from rekindle.analysis.alias_tracker import Memory
+from rekindle.analysis.effects import (
+    FRESH,
+    LAZY,
+    PASSES_ON,
+    RUNS_NOW,
+    WAITS,
+    has_side_effects,
+    heeds_modes,
+    is_nondeterministic,
+    sets_modes,
+)
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import Effects
+
+_READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
+"""Kinds that read the container that they are given, but not what is in it."""
+
+_READS_ALL: Final = frozenset({"prim::profile", "prim::Guard"})
+"""Kinds that pass their input on, and look at it."""
+
+
+@dataclass(slots=True)
+class NodeEffects:
+    """See the module."""
+
+    reads: Memory = 0
+    writes: Memory = 0
+    has_side_effects: bool = False
+    draws_random: bool = False
+    sets_modes: bool = False
+    heeds_modes: bool = False
+
+    def include(self, other: NodeEffects) -> None:
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.has_side_effects |= other.has_side_effects
+        self.draws_random |= other.draws_random
+        self.sets_modes |= other.sets_modes
+        self.heeds_modes |= other.heeds_modes
+
+    def conflicts_with(self, other: NodeEffects) -> bool:
+        """Whether it can be told which of the two came first."""
+        return bool(
+            self.writes & (other.reads | other.writes)
+            or self.reads & other.writes
+            or (self.has_side_effects and other.has_side_effects)
+            or (self.draws_random and other.draws_random)
+            or (self.sets_modes and other.heeds_modes)
+            or (self.heeds_modes and other.sets_modes)
+        )
+
+
+class EffectsFinder:
+    """Finds the effects of nodes, and keeps them until the elements change."""
+
+    def __init__(self, rules: AliasRules) -> None:
+        self._rules = rules
+        self._tracker = rules.tracker
+        self._changes = -1
+        self._known: dict[Node, NodeEffects] = {}
+        self._written: Memory | None = None
+        self._lasting: Memory | None = None
+
+    def forget(self) -> None:
+        """Find everything anew: the graph has changed."""
+        self._changes = self._tracker.changes
+        self._known.clear()
+        self._written = self._lasting = None
+
+    def effects_of(self, node: Node) -> NodeEffects:
+        """The effects of ``node``, its blocks and its subgraph included."""
+        self._check()
+        found = self._known.get(node)
+        if found is None:
+            found = self._known[node] = self._find(node)
+        return found
+
+    @property
+    def written(self) -> Memory:
+        """All memory that some node may write to."""
+        self._check()
+        if self._written is None:
+            found = self._tracker.outside if self._rules.unknown else 0
+            for elements in self._rules.writers.values():
+                for element in elements:
+                    found |= self._tracker.memory(element)
+            self._written = found
+        return self._written
+
+    @property
+    def lasting(self) -> Memory:
+        """All memory that may be known to somebody once the call is over, results not counted."""
+        self._check()
+        if self._lasting is None:
+            found = self._tracker.outside
+            for element in self._rules.lasting:
+                found |= self._tracker.reachable(element)
+            self._lasting = found
+        return self._lasting
+
+    def _check(self) -> None:
+        if self._changes != self._tracker.changes:
+            self.forget()
+
+    # ---------------------------------------------------------------------------------------------------------- finding
+
+    def _find(self, node: Node) -> NodeEffects:
+        kind = node.kind
+        has_own = not node.blocks and kind not in LAZY and kind not in RUNS_NOW
+        found = NodeEffects(
+            has_side_effects=has_side_effects(node),
+            draws_random=has_own and is_nondeterministic(node),
+            sets_modes=has_own and sets_modes(node),
+            heeds_modes=has_own and heeds_modes(node),
+        )
+        for block in node.blocks:
+            self._include_block(found, block)
+        subgraph = node.attributes.get("Subgraph")
+        if isinstance(subgraph, Graph):
+            self._include_block(found, subgraph.block)
+        if node in self._rules.unknown or (kind in WAITS and self._may_wait_for_others(node)):
+            found.reads |= self._tracker.outside
+            found.writes |= self._tracker.outside
+        if node in self._rules.unknown or kind in WAITS:
+            self._include_later(found)
+        found.reads |= self._own_reads(node)
+        for element in self._rules.writers.get(node, ()):
+            found.writes |= self._tracker.memory(element)
+        return found
+
+    def _own_reads(self, node: Node) -> Memory:
+        kind = node.kind
+        if kind == "prim::RaiseException":
+            return self._tracker.outside  # whoever catches the exception sees it
+        if kind in _READS_CONTAINER:
+            return self._memory(node.inputs[0])
+        if (kind in PASSES_ON and kind not in _READS_ALL) or kind in FRESH or node.blocks:
+            return 0
+        operator = node.operator
+        within = operator is None or operator.effects is Effects.SPECIAL or plan_for(operator).reads_contents
+        found = 0
+        for value in node.inputs:
+            found |= self._reachable(value) if within else self._memory(value)
+        return found
+
+    def _may_wait_for_others(self, node: Node) -> bool:
+        """Whether what is waited for may have been started elsewhere."""
+        return bool(self._memory(node.inputs[0]) & self._tracker.outside)
+
+    def _memory(self, value: Value) -> Memory:
+        element = self._rules.element(value)
+        return 0 if element is None else self._tracker.memory(element)
+
+    def _reachable(self, value: Value) -> Memory:
+        element = self._rules.element(value)
+        return 0 if element is None else self._tracker.reachable(element)
+
+    def _include_block(self, found: NodeEffects, block: Block) -> None:
+        for node in block.nodes:
+            found.include(self.effects_of(node))
+
+    def _include_later(self, found: NodeEffects) -> None:
+        """What was started and may still run is done at the latest when somebody waits."""
+        for node in self._rules.later:
+            subgraph = node.attributes.get("Subgraph")
+            if isinstance(subgraph, Graph):
+                self._include_block(found, subgraph.block)

@@ -1,0 +1,176 @@
+"""Which nodes may change places, and what moves along."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.aliases import Named
+
+GRAPH = """
+graph(%x : Tensor, %y : Tensor, %n : int, %s : str, %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%a)
+  %d : Tensor = aten::neg(%y)
+  %e : Tensor = aten::add_(%d, %one, %one)
+  %f : Tensor = aten::neg(%d)
+   = prim::Print(%s)
+  %g : Tensor = aten::bernoulli(%x, %none)
+  %h : Tensor = aten::bernoulli(%x, %none)
+  %i : int = aten::add(%n, %one)
+   = prim::Print(%i)
+  %k : Tensor = prim::If(%c)
+    block0():
+      %l : Tensor = aten::mul(%a, %d)
+      -> (%l)
+    block1():
+      -> (%b)
+  %m : Tensor = aten::relu_(%a)
+  return (%k)
+"""
+
+
+def _check_move(named: Named, could: bool, did: bool, before: list[str], at: int, moved: list[str] | None) -> None:
+    """``moved`` stand at place ``at`` of the order, and the others as before; None: nothing has moved."""
+    after = named.order()
+    assert could == did == (moved is not None)
+    if moved is None:
+        assert after == before
+        return
+    assert after[at : at + len(moved)] == moved
+    assert [name for name in after if name not in moved] == [name for name in before if name not in moved]
+
+
+@pytest.mark.parametrize(
+    ("move", "place", "moved"),
+    [
+        ("a", "d", ["a", "b"]),  # with what uses it
+        ("b", "f", ["b"]),
+        ("d", "f", None),  # the place itself reads what moves
+        ("d", "i", ["d", "e", "f"]),  # the write and what reads it afterwards
+        ("g", "h", None),  # random numbers keep their order
+        ("g", "i", ["g", "h"]),
+        ("i", "k", ["i", "prim::Print"]),
+        ("b", "k", None),  # used in a block
+        ("f", "a", ["d", "e", "f"]),  # upwards, with what it needs
+        ("m", "h", ["k", "m"]),  # … and with what must come before the write
+    ],
+)
+def test_moving_behind(move: str, place: str, moved: list[str] | None) -> None:
+    named = Named(GRAPH)
+    before = named.order()
+    node, target = named.node(move), named.node(place)
+    could = named.db.could_move_after_topologically(node, target)
+    assert named.order() == before
+    did = named.db.move_after_topologically_valid(node, target)
+    _check_move(named, could, did, before, named.order().index(place) + 1, moved)
+
+
+@pytest.mark.parametrize(
+    ("move", "place", "moved"),
+    [
+        ("f", "a", ["d", "e", "f"]),
+        ("f", "e", None),
+        ("h", "g", None),
+        ("h", "a", ["g", "h"]),
+        ("i", "a", ["i"]),
+        ("a", "e", ["a", "b"]),
+        ("d", "f", ["d", "e"]),
+        ("b", "k", ["b"]),
+        ("m", "k", None),  # what is written to is read in a block
+    ],
+)
+def test_moving_before(move: str, place: str, moved: list[str] | None) -> None:
+    named = Named(GRAPH)
+    before = named.order()
+    node, target = named.node(move), named.node(place)
+    could = named.db.could_move_before_topologically(node, target)
+    assert named.order() == before
+    did = named.db.move_before_topologically_valid(node, target)
+    _check_move(named, could, did, before, named.order().index(place) - len(moved or ()), moved)
+
+
+def test_moving_to_the_end_of_a_block() -> None:
+    named = Named(GRAPH)
+    assert named.db.move_before_topologically_valid(named.node("d"), named.graph.return_node)
+    assert named.order()[-5:] == ["d", "e", "f", "k", "m"]
+
+
+def test_nothing_moves_into_another_block() -> None:
+    named = Named(GRAPH)
+    inner, outer = named.node("l"), named.node("d")
+    assert not named.db.could_move_after_topologically(outer, inner)
+    assert not named.db.could_move_before_topologically(outer, inner)
+    assert not named.db.move_after_topologically_valid(inner, outer)
+    assert not named.db.can_swap(inner, outer)
+    assert not named.db.could_move_after_topologically(outer, named.graph.return_node)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "can_swap"),
+    [
+        ("a", "b", False),  # data
+        ("d", "a", True),
+        ("e", "f", False),  # a write, then a read
+        ("a", "m", False),
+        ("b", "m", False),  # a read, then a write
+        ("g", "h", False),
+        ("g", "i", True),
+        ("k", "m", False),
+        ("k", "i", True),
+        ("h", "f", True),
+    ],
+)
+def test_pairs(first: str, second: str, can_swap: bool) -> None:
+    named = Named(GRAPH)
+    assert named.db.can_swap(named.node(first), named.node(second)) == can_swap
+    assert named.db.can_swap(named.node(second), named.node(first)) == can_swap
+
+
+EFFECTS = """
+graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
+  %true : bool = prim::Constant[value=1]()
+  %fresh : Tensor = aten::neg(%x)
+  %size : int = aten::dim(%fresh)
+  %list : int[] = prim::ListConstruct(%n)
+  %length : int = aten::len(%list)
+   = prim::Print(%s)
+   = prim::If(%c)
+    block0():
+       = prim::RaiseException(%s, %s)
+      -> ()
+    block1():
+      -> ()
+  %written : Tensor = aten::relu_(%x)
+  %own : Tensor = aten::neg(%n)
+   = aten::set_grad_enabled(%true)
+  %entered : Any = prim::Enter(%o)
+  %mystery : int = mystery::op(%n)
+  %python : int = prim::PythonOp(%n)
+  return (%list)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "can_swap"),
+    [
+        ("fresh", "aten::set_grad_enabled", False),  # what it records depends on the mode
+        ("length", "aten::set_grad_enabled", True),
+        ("list", "aten::set_grad_enabled", True),
+        ("fresh", "entered", False),
+        ("length", "entered", True),
+        ("fresh", "mystery", False),
+        ("length", "mystery", True),
+        ("fresh", "python", False),
+        ("prim::Print", "prim::If", False),  # a message comes before the error
+        ("prim::Print", "mystery", False),
+        ("prim::Print", "written", True),
+        ("prim::If", "written", False),  # whoever catches the error sees what was written
+        ("prim::If", "fresh", True),
+        ("prim::If", "list", True),
+    ],
+)
+def test_effects(first: str, second: str, can_swap: bool) -> None:
+    named = Named(EFFECTS)
+    assert named.db.can_swap(named.node(first), named.node(second)) == can_swap
