@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.program.function import Function as Function, Method as Method
     from rekindle.program.module import ScriptModule as ScriptModule
+    from rekindle.runtime.executor import optimized_execution as optimized_execution
     from rekindle.runtime.futures import Future as Future
     from rekindle.scripting.interfaces import interface as interface
     from rekindle.scripting.markers import (
@@ -78,6 +79,7 @@ _HOMES: Final[dict[str, str]] = {
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
     "load": "rekindle.archive.load",
+    "optimized_execution": "rekindle.runtime.executor",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",

@@ -41,13 +41,25 @@ class Effects(Enum):
     """The alias analysis knows the kind itself."""
 
 
+@dataclass(slots=True, frozen=True)
+class Invocation:
+    """The shortest way to call what runs a node: ``function`` with some of its inputs, by position and by name."""
+
+    function: Operation
+    positional: tuple[int, ...]
+    named: tuple[tuple[str, int], ...] = ()
+    """The name of a parameter, and the index of the input that goes there."""
+
+
 @dataclass(slots=True, eq=False)
 class Operator:
     """A registered operator.
 
     ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
-    ``operation_for_node`` makes it. ``has_side_effects`` holds for what must run though nobody uses its results:
-    printing, raising. ``is_nondeterministic`` for what may answer differently each time.
+    ``operation_for_node`` makes it. Code that is written for one node calls it by ``invocation_of``, which
+    ``invocation_for_node`` tells where not all inputs have to be passed. ``has_side_effects`` holds for what must run
+    though nobody uses its results: printing, raising. ``is_nondeterministic`` for what may answer differently each
+    time.
 
     Two things that some schemas hide: ``passes_on`` says that a result without an alias annotation may be one of the
     arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying so,
@@ -57,6 +69,7 @@ class Operator:
     schema: FunctionSchema
     operation: Operation | None = None
     operation_for_node: Callable[[Node], Operation] | None = None
+    invocation_for_node: Callable[[Node], Invocation] | None = None
     effects: Effects = Effects.FROM_SCHEMA
     has_side_effects: bool = False
     is_nondeterministic: bool = False
@@ -75,6 +88,12 @@ class Operator:
             return self.operation
         assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
         return self.operation_for_node(node)
+
+    def invocation_of(self, node: Node) -> Invocation:
+        """How to run ``node`` from code that is written for it."""
+        if self.invocation_for_node is not None:
+            return self.invocation_for_node(node)
+        return Invocation(self.operation_of(node), tuple(range(len(node.inputs))))
 
     def matches(self, node: Node) -> bool:
         """Whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""

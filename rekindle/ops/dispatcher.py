@@ -15,7 +15,7 @@ import torch
 
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.registry import Operation, Operator
+from rekindle.ir.registry import Invocation, Operation, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ops.aliasing import HIDDEN_WRITES, passes_on
@@ -73,6 +73,7 @@ def _operator(overload: Any) -> Operator:
         schema,
         operation=positional_call(call, schema, direct=direct) if simple else None,
         operation_for_node=None if simple else _maker(call, schema, direct),
+        invocation_for_node=None if simple else partial(_invocation, call, schema, direct),
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
@@ -88,17 +89,34 @@ def _maker(
     call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None
 ) -> Callable[[Node], Operation]:
     def make(node: Node) -> Operation:
-        wanted: list[bool] = []
+        wanted = _wanted(schema, node)
         bound: dict[str, object] = {}
-        for argument, value in zip(schema.arguments, node.inputs, strict=True):
+        for argument, value, is_wanted in zip(schema.arguments, node.inputs, wanted, strict=True):
             constant = _constant(value)
-            is_default = argument.has_default and _is_same(constant, argument.default)
-            wanted.append(not is_default)
-            if argument.kwarg_only and constant is not _UNKNOWN and not is_default:
+            if argument.kwarg_only and constant is not _UNKNOWN and is_wanted:
                 bound[argument.name] = constant
         return positional_call(call, schema, wanted, bound, direct)
 
     return make
+
+
+def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
+    """For each argument whether it must be passed: what is constant and equal to its default need not."""
+    return [
+        not (argument.has_default and _is_same(_constant(value), argument.default))
+        for argument, value in zip(schema.arguments, node.inputs, strict=True)
+    ]
+
+
+def _invocation(
+    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None, node: Node
+) -> Invocation:
+    """What :func:`positional_call` does, for code that is written for one node."""
+    wanted = _wanted(schema, node)
+    count, named = _passed(schema, wanted)
+    if direct is not None and count <= direct[1] and not named:
+        call = direct[0]
+    return Invocation(call, tuple(range(count)), tuple((name, index) for index, name in named))
 
 
 _UNKNOWN: Final = object()
@@ -131,14 +149,9 @@ def positional_call(
     few first arguments that it takes.
     """
     arguments = schema.arguments
-    passed = [True] * len(arguments) if wanted is None else list(wanted)
     bound = bound or {}
-    named = [
-        (index, argument.name)
-        for index, argument in enumerate(arguments)
-        if argument.kwarg_only and passed[index] and argument.name not in bound
-    ]
-    count = max((index + 1 for index, a in enumerate(arguments) if passed[index] and not a.kwarg_only), default=0)
+    count, by_name = _passed(schema, [True] * len(arguments) if wanted is None else wanted)
+    named = [(index, name) for index, name in by_name if name not in bound]
     if bound:
         call = partial(call, **bound)
     if named:
@@ -146,6 +159,18 @@ def positional_call(
     if direct is not None and count <= direct[1] and not bound:
         call = direct[0]
     return call if count == len(arguments) else _call_with_first(call, count)
+
+
+def _passed(schema: FunctionSchema, wanted: Sequence[bool]) -> tuple[int, list[tuple[int, str]]]:
+    """How many arguments go by position, and the indices and names of those that go by name."""
+    count = 0
+    named: list[tuple[int, str]] = []
+    for index, argument in enumerate(schema.arguments):
+        if wanted[index] and argument.kwarg_only:
+            named.append((index, argument.name))
+        elif wanted[index]:
+            count = index + 1
+    return count, named
 
 
 def _call_with_first(call: Operation, count: int) -> Operation:

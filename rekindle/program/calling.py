@@ -12,9 +12,8 @@ from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
 from rekindle.runtime.arguments import bind, describe, to_python
 from rekindle.runtime.conversion import NoMatch, converter_for
-from rekindle.runtime.executor import execute, start
+from rekindle.runtime.executor import execute, optimized_graph, start
 from rekindle.runtime.futures import Future
-from rekindle.runtime.interpreter import code_of
 
 Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -59,7 +58,7 @@ def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, 
         ArgumentError: they do not fit the schema.
     """
     bind(record.schema, args, kwargs)
-    return code_of(record).graph
+    return optimized_graph(record)
 
 
 def result_of(schema: FunctionSchema, result: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.runtime.code import Code
+from rekindle.runtime.executable import Executable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +28,6 @@ def debug_state_of(record: FunctionRecord) -> DebugState:
         CompileError: the function cannot be compiled.
     """
     graph = record.graph
-    return DebugState(graph, (record.executable,) if isinstance(record.executable, Code) else ())
+    executable = record.executable
+    code = executable.optimized if isinstance(executable, Executable) else None
+    return DebugState(graph, () if code is None else (code,))

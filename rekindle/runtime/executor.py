@@ -1,16 +1,43 @@
-"""From a function and its arguments to the result. Plans, made for the arguments at hand, will stand between the
-two."""
+"""From a function and its arguments to the result.
+
+A call runs a plan: the graph, optimised, as Python. What no plan can run, the interpreter runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final
 
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.passes import run_passes
+from rekindle.runtime.code import Code
+from rekindle.runtime.executable import Executable, code_of, executable_of
 from rekindle.runtime.futures import Future
-from rekindle.runtime.interpreter import InterpreterState, code_of
+from rekindle.runtime.interpreter import InterpreterState, places_of
+from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.plan import ExecutionPlan, running_plan
+from rekindle.runtime.python_code import NotCompilable
 from rekindle.runtime.tasks import launch
-from rekindle.runtime.tracebacks import foreign_frames
+from rekindle.runtime.tracebacks import foreign_frames, traceback_through
+
+_optimize: Final = ContextVar("rekindle.optimize", default=True)
+
+
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Within, calls run graphs as they were compiled, in the interpreter, if ``should_optimize`` is False. It concerns
+    the thread, or the asynchronous task, that is in it."""
+    token = _optimize.set(should_optimize)
+    try:
+        yield
+    finally:
+        _optimize.reset(token)
 
 
 def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
@@ -21,17 +48,33 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
         CompileError: the function cannot be compiled, where that has not been tried before.
         Whatever the program raises, with the lines of its source in the traceback.
     """
-    state = InterpreterState(code_of(record))
-    state.start(arguments)
-    del arguments
+    if not _optimize.get():
+        return InterpreterState(code_of(record)).run(arguments)
+    executable = record.executable
+    if not isinstance(executable, Executable) or executable.optimized is None:
+        executable = optimized(record)
+    plan = executable.plan
+    if plan is None:
+        assert executable.optimized is not None
+        return InterpreterState(executable.optimized).run(arguments)
     try:
-        return state.finish()
+        return plan.function(*arguments)
     except BaseException as caught:
-        error = caught.with_traceback(state.traceback(foreign_frames(caught.__traceback__)))
+        error = caught.with_traceback(_traceback(caught.__traceback__))
     try:
         raise error
     finally:
         del error  # its traceback holds this frame, which must not hold it in turn
+
+
+def _traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """The places in the program that an error from a plan has come through, then what Python called beyond."""
+    tail = foreign_frames(traceback)
+    found = running_plan(traceback)
+    if found is None:
+        return tail
+    plan, index = found
+    return traceback_through(places_of(plan.code, index), tail)
 
 
 def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
@@ -43,3 +86,34 @@ def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
     state = InterpreterState(code_of(record))
     state.start(arguments)
     return launch(state)
+
+
+def optimized(record: FunctionRecord) -> Executable:
+    """The executable of a function, with its graph optimised, and a plan where there can be one.
+
+    Raises:
+        CompileError: the function cannot be compiled, where that has not been tried before.
+    """
+    executable = executable_of(record)
+    if executable.optimized is None:
+        with room_to_recurse(UNKNOWN_RANGE):
+            graph = record.graph.copy()
+            run_passes(graph, OPTIMIZATION)
+            code = Code(graph, record.name)
+            with suppress(NotCompilable):
+                executable.plan = ExecutionPlan(code)
+            executable.optimized = code
+    return executable
+
+
+def optimized_graph(record: FunctionRecord) -> Graph:
+    """The graph that calls run.
+
+    Raises:
+        CompileError: the function cannot be compiled, where that has not been tried before.
+    """
+    if not _optimize.get():
+        return record.graph
+    code = optimized(record).optimized
+    assert code is not None
+    return code.graph

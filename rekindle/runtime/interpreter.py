@@ -12,31 +12,23 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from rekindle.errors import UNKNOWN_RANGE, ArgumentError, InternalError, RekindleError, Source
-from rekindle.frontend.depth import room_to_recurse
+from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.ops.asynchrony import Await, Call
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
+from rekindle.runtime.executable import code_of
 from rekindle.runtime.futures import block_until_done
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.segments import Registers, Segment, Step
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
+from rekindle.runtime.with_statements import leave_all
 
 # Members of an enum cost ten times what names of the module do, and calls ask for them all the time.
 _STORE, _CALL, _CALL_METHOD = Opcode.STORE, Opcode.CALL, Opcode.CALL_METHOD
 _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT
-
-
-def code_of(record: FunctionRecord) -> Code:
-    """The code of a function, made when it is first asked for."""
-    code = record.executable
-    if not isinstance(code, Code):
-        with room_to_recurse(UNKNOWN_RANGE):
-            code = record.executable = Code(record.graph, record.name)
-    return code
 
 
 class InterpreterState:
@@ -334,7 +326,7 @@ class InterpreterState:
         self._segment = None
         for awaited in given_up:
             awaited.give_up()
-        _leave_all(managers, error)
+        leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """The traceback of the error that ended the program: the places in its source, then ``tail``."""
@@ -357,31 +349,6 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
         raise
     awaited.finish(result)
     return result
-
-
-def _leave_all(managers: list[Any], error: BaseException) -> None:
-    """Tell the context managers of ``error``, the innermost first.
-
-    Raises:
-        BaseException: what one of them raises, in place of ``error``.
-        RekindleError: one of them answers that the error is to be forgotten. Python would go on behind the with
-            statement, where a program does not know what was assigned until then.
-    """
-    raised = error
-    while managers:
-        manager = managers.pop()
-        try:
-            if manager.__exit__(type(raised), raised, raised.__traceback__):
-                raise RekindleError(
-                    f"__exit__ of '{type(manager).__name__}' swallows a {type(raised).__name__}: {raised}\n"
-                    "A compiled program cannot go on behind a with statement that an error has left.\n"
-                    "Hint: let __exit__ return None, and leave the with statement to Python, in a function marked "
-                    "with @ignore"
-                ) from raised
-        except BaseException as another:
-            raised = another
-    if raised is not error:
-        raise raised
 
 
 def places_of(code: Code, index: int) -> list[Place]:

@@ -28,7 +28,7 @@ def _named(programs: list[Program]) -> list[object]:
 
 @pytest.mark.parametrize("program", _named(COMPILED))
 def test_does_what_eager_does(program: Program) -> None:
-    """Three calls on each of two sets of inputs."""
+    """Three calls on each of two sets of inputs, the second of them without optimisation."""
     assert len(program.inputs) == 2
     if program.name in GAPS:
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is that does not work yet
@@ -42,7 +42,9 @@ def _compare_with_eager(program: Program) -> None:
     for index, inputs in enumerate(program.inputs):
         for call in range(3):
             where = f"{program.name} (inputs {index + 1}, call {call + 1})"
-            assert_same_outcome(outcome(compiled, inputs), outcome(eager, inputs), where)
+            with rekindle.optimized_execution(call != 1):
+                found = outcome(compiled, inputs)
+            assert_same_outcome(found, outcome(eager, inputs), where)
     assert_same_state(compiled, eager, program.name)
 
 

@@ -13,12 +13,10 @@ from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, INT, FunctionType
 from rekindle.runtime import segments
 from rekindle.runtime.code import Code
-from rekindle.runtime.executor import execute
-from rekindle.runtime.hot_loops import HOT, HotLoops, _Writer
+from rekindle.runtime.hot_loops import HOT, HotLoops, LoopWriter
 from rekindle.runtime.interpreter import InterpreterState
 
 
@@ -48,7 +46,7 @@ def run(program: Code, *arguments: object) -> Any:
 def written(program: Code) -> str:
     """The Python of the outermost loop."""
     end = max(i for i, instruction in enumerate(program.instructions) if 0 <= instruction.target <= i)
-    writer = _Writer(program.instructions, program.hot._light)
+    writer = LoopWriter(program.instructions, program.hot._light)
     writer.loop(program.instructions[end].target, end)
     return "\n".join([writer.head(), *writer.lines, writer.tail()])
 
@@ -189,7 +187,7 @@ def test_a_loop_over_tensors_that_stops_early(compiled: list[bool]) -> None:
         == """\
  (r0, r2, r4, r6, r7, ) = (registers[0], registers[2], registers[4], registers[6], registers[7], )
  while True:
-  registers[5] = f2(registers[5], r4, r4)
+  registers[5] = f2(registers[5], r4)
   r7 = r6 < r2
   if not r7: break
   r6 = r6 + 1
@@ -217,13 +215,13 @@ graph(%n : int, %m : int):
         assert value is not None
         start = source.text.index(fragment)
         value.node.set_range(source.range(start, start + len(fragment)))
-    record = FunctionRecord("f", graph, FunctionSchema("f"))
+    program = Code(graph, "f")
     for _ in range(2):
         with pytest.raises(ZeroDivisionError) as caught:
-            execute(record, [1000, 1])
+            InterpreterState(program).run([1000, 1])
         entries = traceback.extract_tb(caught.value.__traceback__)
         assert [(entry.name, entry.lineno, entry.line) for entry in entries[1:]] == [
-            ("execute", entries[1].lineno, entries[1].line),
+            ("run", entries[1].lineno, entries[1].line),
             ("f", 4, "m = m // (300 - i)"),
         ]
     assert compiled == [True]

@@ -16,8 +16,9 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import INT, ClassType, FunctionType, InterfaceType, ListType
 from rekindle.runtime.code import Code
+from rekindle.runtime.executable import Executable, code_of
 from rekindle.runtime.executor import execute
-from rekindle.runtime.interpreter import InterpreterState, code_of
+from rekindle.runtime.interpreter import InterpreterState
 
 
 def run(text: str, *arguments: object) -> Any:
@@ -220,8 +221,8 @@ L4:
 = Store move(3)"""
     )
     assert InterpreterState(code).run([4]) == 4
-    assert isinstance(record.executable, Code)
-    assert code_of(record) is record.executable
+    assert isinstance(record.executable, Executable)
+    assert code_of(record) is record.executable.code
 
 
 def test_calls_need_no_recursion_in_python() -> None:

@@ -25,7 +25,7 @@ from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, FunctionType
 from rekindle.runtime.code import Code
-from rekindle.runtime.executor import execute
+from rekindle.runtime.executor import execute, optimized_execution
 from rekindle.runtime.interpreter import InterpreterState
 
 USER = """\
@@ -138,10 +138,12 @@ def check(
     user: ModuleType, record: FunctionRecord, eager: Callable[..., object], arguments: list[object], text: str
 ) -> None:
     assert user.__file__ is not None
-    found = text_of(lambda: execute(record, arguments), user.__file__)
-    # All that Python prints, carets too where it has them.
-    assert found == text_of(lambda: eager(*arguments), user.__file__)
-    assert without_carets(found) == text
+    for optimize in (False, True):
+        with optimized_execution(optimize):
+            found = text_of(lambda: execute(record, arguments), user.__file__)
+        # All that Python prints, carets too where it has them.
+        assert found == text_of(lambda: eager(*arguments), user.__file__)
+        assert without_carets(found) == text
 
 
 F = """

@@ -1,0 +1,21 @@
+"""Which passes run, in which order."""
+
+from __future__ import annotations
+
+from rekindle.passes import (
+    ConstantPooling,
+    ConstantPropagation,
+    DeadCodeElimination,
+    Inlining,
+    LowerSimpleTuples,
+    Pass,
+)
+
+OPTIMIZATION: tuple[Pass, ...] = (
+    Inlining(),
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+)
+"""What runs on the graph of a function before a plan is made of it. It assumes nothing of the arguments."""

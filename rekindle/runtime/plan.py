@@ -1,0 +1,137 @@
+"""A whole function as Python: registers as local variables, operators called the shortest way.
+
+A plan runs what :class:`~rekindle.runtime.code.Code` says, instruction by instruction, so that every value dies
+where it dies in the interpreter. For ``relu(x @ w + 1)``, ``print(plan.source)`` shows::
+
+    def plan(r0, r1):
+     r2 = f0(r0, r1)
+     r0 = r1 = None
+     r3 = f1(r2, 1)
+     r2 = None
+     r4 = f2(r3)
+     r3 = None
+     return r4
+
+What may have to stop in its middle (forks and waits) stays with the interpreter, and so do calls of methods that are
+known only when they are called, whose depth has no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from rekindle.runtime.code import Code
+from rekindle.runtime.instructions import Instruction, Opcode
+from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable, PythonWriter, literal
+from rekindle.runtime.with_statements import leave_all
+
+_PLAN = "__plan__"
+"""The global variable by which a frame is known to run a plan."""
+
+
+class ExecutionPlan:
+    """``function`` runs ``code`` on its arguments; ``source`` is its text.
+
+    Raises:
+        NotCompilable: the interpreter has to run it.
+    """
+
+    __slots__ = ("_indices", "code", "function", "source")
+
+    def __init__(self, code: Code) -> None:
+        writer = _PlanWriter(code)
+        writer.whole()
+        self.code = code
+        self.source = "\n".join([writer.head(), *writer.lines])
+        self._indices = writer.indices
+        names = {**writer.names, _PLAN: self}
+        exec(compile(self.source, f"<rekindle plan of {code.name}>", "exec"), names)  # noqa: S102 (the text is ours)
+        self.function: Callable[..., Any] = names["plan"]
+
+    def instruction_at(self, line: int) -> int:
+        """The index of the instruction that a line of the source runs."""
+        return self._indices[line - 2]
+
+
+def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int] | None:
+    """The plan that an error comes from, and the index of the instruction that raised it; None where none runs in the
+    frames of ``traceback``. The plan lets go of all that it holds."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        plan = frame.f_globals.get(_PLAN)
+        if isinstance(plan, ExecutionPlan):
+            line = traceback.tb_lineno
+            frame.clear()
+            return plan, plan.instruction_at(line)
+        traceback = traceback.tb_next
+    return None
+
+
+class _PlanWriter(PythonWriter):
+    def __init__(self, code: Code) -> None:
+        super().__init__(code.instructions)
+        self.code = code
+        self.written: dict[int, str] = {}
+        """What stands for the registers of constants."""
+        for register in code.constants:
+            value = code.template[register]
+            text = literal(value)
+            if text is None:
+                text = f"c{register}"
+                self.names[text] = value
+            self.written[register] = text
+
+    def source(self, register: int | None) -> str:
+        assert register is not None
+        return self.written.get(register) or f"r{register}"
+
+    def target(self, register: int | None) -> str:
+        return "_" if register is None else f"r{register}"
+
+    def head(self) -> str:
+        return f"def plan({', '.join(f'r{n}' for n in range(self.code.argument_count))}):"
+
+    def whole(self) -> None:
+        self.instructions_from(0, len(self.instructions))
+
+    def instruction(self, index: int, end: int) -> int:
+        instruction = self.instructions[index]
+        if instruction.opcode is Opcode.STORE:
+            self._return(index, instruction)
+            return index + 1
+        if instruction.opcode is Opcode.OPERATION and instruction.node.kind == "prim::Enter":
+            return self._with(index, instruction, end)
+        return super().instruction(index, end)
+
+    def _return(self, index: int, store: Instruction) -> None:
+        values = [self.source(register) for register in store.inputs]
+        text = values[0] if len(values) == 1 else f"({', '.join(values)})" if values else "None"
+        self.write(index, f"return {text}")
+
+    def _with(self, index: int, enter: Instruction, end: int) -> int:
+        """``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which stays behind them."""
+        exit = self._exit_of(index, end)
+        if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
+            raise NotCompilable
+        manager = self.source(enter.inputs[0])
+        self.plain(index, enter)
+        self.open_tries += 1
+        self.inside(index, "try:", index + 1, exit)
+        self.open_tries -= 1
+        self.names["leave_all"] = leave_all
+        self.write(index, "except BaseException as error:")
+        self.write(index, f" leave_all([{manager}], error)")
+        self.write(index, " raise")
+        return exit
+
+    def _exit_of(self, index: int, end: int) -> int:
+        found = 0
+        for at in range(index, end):
+            instruction = self.instructions[at]
+            if instruction.opcode is Opcode.OPERATION:
+                found += (instruction.node.kind == "prim::Enter") - (instruction.node.kind == "prim::Exit")
+                if not found:
+                    return at
+        raise NotCompilable

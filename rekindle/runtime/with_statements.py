@@ -1,0 +1,32 @@
+"""With statements that an error leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rekindle.errors import RekindleError
+
+
+def leave_all(managers: list[Any], error: BaseException) -> None:
+    """Tell the context managers of ``error``, the innermost first.
+
+    Raises:
+        BaseException: what one of them raises, in place of ``error``.
+        RekindleError: one of them answers that the error is to be forgotten. Python would go on behind the with
+            statement, where a program does not know what was assigned until then.
+    """
+    raised = error
+    while managers:
+        manager = managers.pop()
+        try:
+            if manager.__exit__(type(raised), raised, raised.__traceback__):
+                raise RekindleError(
+                    f"__exit__ of '{type(manager).__name__}' swallows a {type(raised).__name__}: {raised}\n"
+                    "A compiled program cannot go on behind a with statement that an error has left.\n"
+                    "Hint: let __exit__ return None, and leave the with statement to Python, in a function marked "
+                    "with @ignore"
+                ) from raised
+        except BaseException as another:
+            raised = another
+    if raised is not error:
+        raise raised
