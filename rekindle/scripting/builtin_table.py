@@ -74,7 +74,7 @@ def builtin_kind(function: object) -> str | None:
     if kind is None or not (inspect.isfunction(function) or inspect.isclass(function)):
         return kind
     # What has Python source can be compiled from it where there is no such operator.
-    return kind if _exists(kind) else None
+    return kind if is_operator(kind) else None
 
 
 def _behind_torch_compile(function: Any) -> Any:
@@ -84,7 +84,8 @@ def _behind_torch_compile(function: Any) -> Any:
     return function
 
 
-def _exists(kind: str) -> bool:
+def is_operator(kind: str) -> bool:
+    """Whether there is an operator, or a function written in TorchScript, of this kind."""
     return bool(REGISTRY.overloads(kind)) or bool(builtin_calls.find_builtin_functions(kind))
 
 
@@ -92,7 +93,7 @@ def _kind_by_name(function: object) -> str | None:
     """The kind of a method of tensors, or of a function of torch's C++ side that is made anew whenever asked for."""
     if isinstance(function, types.MethodDescriptorType) and issubclass(torch.Tensor, function.__objclass__):
         kind = f"aten::{function.__name__}"
-        return kind if _exists(kind) else None
+        return kind if is_operator(kind) else None
     if not isinstance(function, types.BuiltinFunctionType):
         return None
     owner = function.__self__

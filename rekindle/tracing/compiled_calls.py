@@ -38,6 +38,7 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     with recording(None):
         result = calling.run(record, [_plain(item) for item in args], {k: _plain(v) for k, v in kwargs.items()})
     _, plan = match_schemas(record.basename, [record.schema], place, given, keywords)
+    recorder.grad_mode.sync(recorder.graph)
     inputs = plan.inputs(recorder.graph, place)
     graph = recorder.graph
     if owner is None:

@@ -6,6 +6,7 @@ operators under the same name. The others stand in the tables here.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -18,9 +19,9 @@ from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import NONE
-from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.builtin_table import builtin_kind, is_operator
 from rekindle.tracing.places import users_place
-from rekindle.tracing.recorder import Recorder
+from rekindle.tracing.recorder import ATTRIBUTE, Recorder
 from rekindle.tracing.report import Baked
 from rekindle.tracing.subscripts import record_getitem, record_setitem
 
@@ -36,25 +37,30 @@ def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
         TracingError: it computes tensors in a way that no graph can hold.
     """
     if torch._C._functorch.maybe_current_level() is not None:
-        raise TracingError(
-            "a function that torch.vmap or torch.func transforms cannot be recorded",
-            users_place(),
-            hint="call the function on the whole batch, or trace it before it is transformed",
-        )
+        return _transformed(recorder, function, args, kwargs)
     name = name_of(function)
     handler = _HANDLERS.get(name)
     if handler is not None:
-        return handler(recorder, function, args, kwargs)
+        with recorder.within_call():
+            return handler(recorder, function, args, kwargs)
     kind = kind_of(function)
     if name in _QUERIES:
         return function(*args, **kwargs)
-    if kind is None:
+    if kind is None or not is_operator(kind):
         return _unrecorded(recorder, name, function, args, kwargs)
     return record_call(recorder, kind, function, args, kwargs)
 
 
+def _transformed(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    """Run what ``torch.vmap`` or ``torch.func`` transforms. The operators that it becomes are recorded."""
+    recorder.bake_setting(
+        "a transform of torch.func", "applied", "the trace keeps the sizes that the tensors within it had"
+    )
+    return function(*args, **kwargs)
+
+
 def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run what is no operator. It may ask something; it may not compute a tensor from those of the trace."""
+    """Run what is no operator. It may ask something; what it computes must be computed by operators."""
     result = function(*args, **kwargs)
     computed = [result] if isinstance(result, torch.Tensor) else result if isinstance(result, (list, tuple)) else []
     inputs = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
@@ -88,7 +94,9 @@ def kind_of(function: Callable[..., Any]) -> str | None:
     if isinstance(function, torch._ops.OpOverloadPacket):
         return function._qualified_op_name
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        return _MAGIC.get(function.__name__) or builtin_kind(getattr(torch.Tensor, function.__name__))
+        public = getattr(torch.Tensor, function.__name__)
+        # What Python extends under the same name is an operator still.
+        return _MAGIC.get(function.__name__) or builtin_kind(function if inspect.isfunction(public) else public)
     return builtin_kind(function)
 
 
@@ -98,19 +106,16 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     # Before the call: an operator that writes to its argument gives the argument a new value.
     positional = [recorder.argument(item) for item in args]
     named = {name: recorder.argument(item, name) for name, item in keywords.items()}
-    result = function(*args, **kwargs)
+    with recorder.within_call():
+        result = function(*args, **kwargs)
     if not _holds_tensor(result):
         return result
     is_method = isinstance(function, types.MethodDescriptorType)
     try:
         try:
             value = recorder.insert(kind, positional, named, is_method=is_method)
-        except SchemaError:
-            # Python's functions take numbers in places where operators take tensors: torch.floor_divide(7, x).
-            numbers = [item if isinstance(item, torch.Tensor) else _number_as_tensor(recorder, item) for item in args]
-            if any(item is None for item in numbers):
-                raise
-            value = recorder.insert(kind, numbers, named, is_method=is_method)
+        except SchemaError as error:
+            value = _insert_leniently(recorder, kind, args, keywords, is_method, error)
     except (SchemaError, UndefinedNameError) as error:
         raise TracingError(
             f"the call of {kind} cannot be recorded: {error.message}",
@@ -122,19 +127,58 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     return recorder.bind_result(result, value)
 
 
+def _insert_leniently(
+    recorder: Recorder, kind: str, args: Arguments, keywords: Keywords, is_method: bool, error: SchemaError
+) -> Value:
+    """Insert what Python's functions take and operators do not: ints in a list of floats, and numbers in the place of
+    tensors, as in ``torch.floor_divide(7, x)``.
+
+    Raises:
+        SchemaError: ``error``; that is not all there is to it.
+    """
+    for convert in (_floats, _as_tensor):
+        try:
+            positional = [convert(recorder, item) for item in args]
+            named = (
+                {name: convert(recorder, item) for name, item in keywords.items()} if convert is _floats else keywords
+            )
+            return recorder.insert(kind, positional, named, is_method=is_method)
+        except SchemaError:
+            continue
+    raise error
+
+
+def _floats(recorder: Recorder, item: object) -> object:
+    if not isinstance(item, (list, tuple)) or not all(isinstance(part, (int, float)) for part in item):
+        return item
+    return [recorder.as_float(part) for part in item]
+
+
+def _as_tensor(recorder: Recorder, item: object) -> object:
+    """A number as a tensor without dimensions."""
+    if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
+        return item
+    if recorder.is_traced_number(item):
+        return CallArgument(recorder.insert("aten::tensor", [item]))
+    return CallArgument(recorder.constant(torch.tensor(item)))
+
+
+def record_unseen(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    """Run and record an operator that reached the dispatcher without being recorded. Its numbers are plain ones."""
+    schema = function._schema  # type: ignore[attr-defined]
+    if schema.name == "aten::set_":
+        with recorder.within_call():
+            return _set(recorder, function, args, kwargs)
+    for argument, item in zip(schema.arguments, args, strict=False):
+        if "size" in argument.name and isinstance(item, (list, tuple)) and item:
+            recorder.report.add(Baked.SIZE, f"'{argument.name}' of {schema.name}", list(item), users_place())
+    return record_call(recorder, schema.name, function, args, kwargs)
+
+
 def _holds_tensor(result: object) -> bool:
     if isinstance(result, (list, tuple)):
         return any(_holds_tensor(item) for item in result)
     return isinstance(result, torch.Tensor)
-
-
-def _number_as_tensor(recorder: Recorder, item: object) -> CallArgument | None:
-    """A number as a tensor without dimensions; None for what is no number."""
-    if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
-        return None
-    if recorder.is_traced_number(item):
-        return CallArgument(recorder.insert("aten::tensor", [item]))
-    return CallArgument(recorder.constant(torch.tensor(item)))
 
 
 _SPELLINGS: Final = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
@@ -259,6 +303,52 @@ def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
     return recorder.bind_result(result, recorder.insert("aten::detach", [args[0]]))
 
 
+def _set_data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    """``x.data = y``"""
+    tensor, data = args
+    value = recorder.value_of_tensor(tensor)
+    if value.node.kind in (ATTRIBUTE, "prim::Param"):
+        recorder.bake_setting("the data of a tensor from outside", "replaced", "the trace does not replace it")
+    data_value = recorder.insert("aten::detach", [data])
+    result = function(*args, **kwargs)
+    recorder.bind(tensor, data_value)
+    return result
+
+
+def _set_requires_grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    tensor, wanted = args
+    value = recorder.insert("aten::requires_grad_", [tensor, wanted])
+    result = function(*args, **kwargs)
+    recorder.bind(tensor, value)
+    return result
+
+
+def _set(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    """``x.set_(y)``; what is made of a storage is no tensor of the trace."""
+    if len(args) > 1 and isinstance(args[1], torch.Tensor):
+        return record_call(recorder, "aten::set_", function, args, kwargs)
+    result = function(*args, **kwargs)
+    recorder.forget(args[0])
+    return result
+
+
+def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    result = function(*args, **kwargs)
+    if result is None or not _is_computed(recorder, args[0]):
+        return result
+    found = recorder.insert("prim::grad", [args[0]])
+    return recorder.bind_result(result, recorder.insert("aten::_unwrap_optional", [CallArgument(found)]))
+
+
+def _view(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    """``x.view(torch.int32)`` is another overload than ``x.view(6)``, though both take an int in a graph."""
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+    if not isinstance(dtype, torch.dtype):
+        return record_call(recorder, "aten::view", function, args, kwargs)
+    value = recorder.insert_exactly("aten::view.dtype", [args[0], dtype])
+    return recorder.bind_result(function(*args, **kwargs), value)
+
+
 def _requires_grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     value: Value = recorder.insert("aten::requires_grad_", [*args], kwargs)
     return recorder.bind_result(function(*args, **kwargs), value)
@@ -292,7 +382,12 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "torch.nonzero": _nonzero,
     "Tensor.type": _scalar_type,
     "Tensor.data:get": _data,
+    "Tensor.data:set": _set_data,
+    "Tensor.grad:get": _grad,
+    "Tensor.requires_grad:set": _set_requires_grad,
     "Tensor.requires_grad_": _requires_grad,
+    "Tensor.set_": _set,
+    "Tensor.view": _view,
     "Tensor.cpu": _to_device,
     "Tensor.cuda": _to_device,
     **{f"Tensor.{name}": _cast(dtype) for name, dtype in TENSOR_CASTS.items()},

@@ -14,6 +14,8 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
 
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_SITE: Final = os.path.join(_LIBRARY, "site-packages") + os.sep
 _TORCH: Final = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
@@ -23,8 +25,15 @@ def current_place() -> SourceRange:
 
 
 def users_place() -> SourceRange:
-    """The line that runs, in the innermost frame that belongs neither to us nor to PyTorch."""
-    return _place(_innermost((_OWN, _TORCH)))
+    """The line that runs, in the innermost frame that belongs neither to us, nor to PyTorch or Python's own library."""
+    frame = _innermost((_OWN, _TORCH))
+    while frame is not None and _is_of_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return _place(frame)
+
+
+def _is_of_library(filename: str) -> bool:
+    return filename.startswith((_OWN, _TORCH)) or (filename.startswith(_LIBRARY) and not filename.startswith(_SITE))
 
 
 def module_in_torch() -> str | None:

@@ -12,8 +12,10 @@ import torch
 from rekindle.errors import SourceRange, TracingError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.matching import CallArgument, unpack_tuple
+from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
+from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, TupleType, Type
+from rekindle.tracing.grad_mode import GradMode
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
 from rekindle.tracing.places import current_place, module_in_torch, users_place
 from rekindle.tracing.report import Baked, TraceReport
@@ -26,6 +28,9 @@ WRITE: Final = "prim::TracedSetAttr"
 """The kind of the nodes that stand for what becomes of an attribute, by its path from the root."""
 
 Path = tuple[str, ...]
+
+_OF_ANY_MODE: Final = frozenset({"aten::size", "aten::numel", "prim::device", "prim::dtype", "aten::Int"})
+"""Kinds whose answer has nothing to do with gradients."""
 
 
 class TracerWarning(UserWarning):
@@ -52,6 +57,9 @@ class Recorder:
         self._values: dict[int, tuple[object, Value]] = {}
         self._devices: dict[int, tuple[torch.device, torch.Tensor]] = {}
         self._attributes: dict[Path, Value] = {}
+        self.grad_mode = GradMode(self.bake_setting)
+        self.within_calls = 0
+        """How many calls are running that are recorded themselves: what they call is not."""
         self.path: Path = ()
         """Where the module stands whose ``forward`` runs."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
@@ -62,6 +70,10 @@ class Recorder:
     def bind(self, thing: object, value: Value) -> None:
         """From here on ``thing`` (a tensor) is ``value``."""
         self._values[id(thing)] = (thing, value)
+
+    def forget(self, thing: object) -> None:
+        """From here on ``thing`` is nothing that was computed."""
+        self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
         """The value that ``thing`` is, where it was computed in this recording."""
@@ -102,8 +114,7 @@ class Recorder:
                 place,
                 hint="pass it as an input, make it a parameter of the module, or detach() it",
             )
-        shape = "x".join(map(str, tensor.shape)) or "a number"
-        self.report.add(Baked.CONSTANT, "a tensor from outside", f"{str(tensor.dtype)[6:]}[{shape}]", place)
+        self.report.add(Baked.CONSTANT, "a tensor from outside", description(tensor), place)
         return self.constant(tensor.detach())
 
     def constant(self, value: object) -> Value:
@@ -170,8 +181,24 @@ class Recorder:
         """
         args = [self._as_argument(item) for item in arguments]
         kwargs = [self._as_argument(item, name) for name, item in (keywords or {}).items()]
+        if kind not in _OF_ANY_MODE:
+            self.grad_mode.sync(self.graph)
         self_value = args.pop(0) if is_method else None
         return insert_builtin_call(current_place(), self.graph, kind, args, kwargs, self_value)
+
+    def insert_exactly(self, name: str, arguments: Sequence[object]) -> Value:
+        """Insert a call of one overload, ``aten::view.dtype``.
+
+        Raises:
+            SchemaError: the arguments do not fit.
+        """
+        operator = REGISTRY.find(name)
+        assert operator is not None
+        self.grad_mode.sync(self.graph)
+        place = current_place()
+        args = [self._as_argument(item) for item in arguments]
+        _, plan = match_schemas(operator.name, [operator.schema], place, args, [])
+        return insert_operator_node(self.graph, operator, plan, place).output
 
     def _as_argument(self, item: object, name: str | None = None) -> CallArgument:
         return item if isinstance(item, CallArgument) else self.argument(item, name)
@@ -192,8 +219,7 @@ class Recorder:
             if isinstance(value.type, TupleType):
                 parts = unpack_tuple(self.graph, value, value.node.range)
             elif isinstance(value.type, ListType):
-                types = [value.type.element] * len(result)
-                parts = list(self.node("prim::ListUnpack", [value], types).outputs)
+                parts = self.unpacked(value, len(result))
             else:
                 return result
             items = [self.bind_result(item, part) for item, part in zip(result, parts, strict=True)]
@@ -201,6 +227,11 @@ class Recorder:
         if isinstance(result, (int, float)) and not isinstance(result, bool) and value.type in (INT, FLOAT):
             return traced_number(self, result, value)
         return result
+
+    def unpacked(self, value: Value, count: int) -> list[Value]:
+        """The elements of a list of ``count`` elements."""
+        assert isinstance(value.type, ListType)
+        return list(self.node("prim::ListUnpack", [value], [value.type.element] * count).outputs)
 
     # -------------------------------------------------------------------------------------------------- numbers
 
@@ -212,6 +243,13 @@ class Recorder:
     def shape(self, tensor: torch.Tensor) -> torch.Size:
         """All sizes, each of which remembers that it is one."""
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
+
+    def as_float(self, number: int | float) -> float:
+        """A number as a float."""
+        if not isinstance(number, int) or not self.is_traced_number(number):
+            return float(plain(number))
+        found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
+        return found
 
     def arithmetic(self, kind: str, operands: Sequence[object], result: Any) -> Any:
         """Record arithmetic on numbers."""
@@ -238,6 +276,13 @@ class Recorder:
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
+    def bake_setting(self, what: str, result: object, consequence: str) -> None:
+        """Something that Python code does to what operators mean, and the program will not."""
+        place = users_place()
+        if self.report.add(Baked.STATE, what, result, place):
+            where = f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
+            self.warn_of(f"{where}{what} was {result}: {consequence}")
+
     def warn(self, what: str, result: object, place: SourceRange) -> None:
         line = place.text if place.is_known else ""
         where = f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
@@ -262,13 +307,23 @@ class Recorder:
         return None
 
     @contextmanager
+    def within_call(self) -> Iterator[None]:
+        """While the body runs, operators that it calls are not recorded."""
+        self.within_calls += 1
+        try:
+            yield
+        finally:
+            self.within_calls -= 1
+
+    @contextmanager
     def scope(self, path: Path, place: SourceRange) -> Iterator[None]:
         """While the body runs, what is recorded belongs to a call of the module at ``path``."""
+        self.grad_mode.sync(self.graph)
         node = self.graph.create(SCOPE, outputs=0, attributes={"path": list(path)}, range=place)
         block = self.graph.insert_node(node).add_block()
         saved, self.path = self.path, path
         try:
-            with self.graph.inserting_at_end(block):
+            with self.graph.inserting_at_end(block), self.grad_mode.method(self.graph):
                 yield
         finally:
             self.path = saved
@@ -285,6 +340,11 @@ def _as_constant(item: object) -> object:
     if type(item).__module__ == "numpy" and hasattr(item, "item"):
         return item.item()
     return item
+
+
+def description(tensor: torch.Tensor) -> str:
+    """The dtype and the shape: ``float32[2x3]``."""
+    return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
 
 
 def _short(value: object) -> str:

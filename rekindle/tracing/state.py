@@ -15,7 +15,7 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, OptionalType, Type
 from rekindle.program.module import ScriptModule
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain
-from rekindle.tracing.recorder import Path, Recorder
+from rekindle.tracing.recorder import Path, Recorder, description
 from rekindle.tracing.report import Baked
 
 _INTERNAL: Final = frozenset(vars(torch.nn.Module())) - {"training"}
@@ -148,18 +148,18 @@ def _report(recorder: Recorder, module: torch.nn.Module, name: str, after: _Held
         recorder.report.add(Baked.STATE, f"the attribute '{name}' of {kind}", "deleted", UNKNOWN_RANGE)
         recorder.warn_of(f"the code deletes the attribute '{name}' of {kind}, and the trace does not")
     elif recorder.report.add(
-        Baked.STATE, f"what the code puts into the attribute '{name}' of {kind}", describe(after.value), UNKNOWN_RANGE
+        Baked.STATE, f"what the code puts into the attribute '{name}' of {kind}", _describe(after.value), UNKNOWN_RANGE
     ):
         recorder.warn_of(
-            f"the code changes the attribute '{name}' of {kind} (it is {describe(after.value)} now), and the trace "
+            f"the code changes the attribute '{name}' of {kind} (it is {_describe(after.value)} now), and the trace "
             "does not: keep tensors that change in buffers, which the trace replaces as the code does"
         )
 
 
-def describe(value: object) -> str:
+def _describe(value: object) -> str:
     """A value in few words."""
     if isinstance(value, torch.Tensor):
-        return f"a tensor {str(value.dtype)[6:]}[{'x'.join(map(str, value.shape))}]"
+        return f"a tensor {description(value)}"
     text = repr(plain(value)) if isinstance(value, (bool, int, float, str, type(None))) else ""
     return text if text and len(text) <= 40 else f"a value of class '{type(value).__name__}'"
 

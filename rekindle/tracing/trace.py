@@ -273,6 +273,7 @@ def _record(
         outputs = [leave(recorder, result, strict)]
         if state is not None:
             state.record_all(recorder)
+        recorder.grad_mode.finish(recorder.graph)
     return names, outputs
 
 

@@ -519,8 +519,3 @@ def test_traces_do_not_nest():
 def test_what_is_compiled_is_returned_as_it_is():
     with pytest.warns(TracerWarning, match="what is compiled already is not traced"):
         assert rekindle.trace(counted, (torch.ones(1),)) is counted
-
-
-def test_transformed_functions_are_refused():
-    with pytest.raises(TracingError, match=r"a function that torch.vmap or torch.func transforms cannot be recorded"):
-        rekindle.trace(torch.vmap(lambda x: x * 2), (torch.ones(3),))

@@ -1,0 +1,172 @@
+"""``with torch.no_grad():`` in code that is traced becomes one in the program.
+
+The program has the regions around what is recorded: where nothing is, there is no region. Each stands within the method
+in which it is entered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import NONE, TENSOR
+from rekindle.scripting.context_managers import class_type_of
+from rekindle.tracing.active import active_recorder
+from rekindle.tracing.places import current_place
+
+_APPLY: Final = vars(torch.autograd.Function)["apply"].__func__.__code__
+
+
+@dataclass(slots=True, eq=False)
+class _Region:
+    enabled: bool
+    place: SourceRange
+    manager: object = None
+    """What the code entered; None for a mode that it set otherwise."""
+
+
+class GradMode:
+    """The gradient mode of a recording: the regions that the code is in, and those that the graph is in.
+
+    ``tell`` takes what is to be reported: what, how it was, and what follows.
+    """
+
+    def __init__(self, tell: Callable[[str, str, str], None]) -> None:
+        self._initial = torch.is_grad_enabled()
+        self._wanted: list[_Region] = []
+        self._entered: list[tuple[_Region, Value]] = []
+        self._outer = 0
+        """How many of ``_entered`` belong to the methods around the one that is recorded."""
+        self._tell = tell
+
+    def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
+        """The code entered ``manager``, which set the mode."""
+        if not enabled and _custom_function() is not None:
+            return
+        self._wanted.append(_Region(enabled, place, manager))
+
+    def leave(self, manager: object) -> None:
+        """The code left ``manager``."""
+        for index in reversed(range(len(self._wanted))):
+            if self._wanted[index].manager is manager:
+                del self._wanted[index:]
+                return
+
+    def sync(self, graph: Graph) -> None:
+        """Have the graph in the regions that the code is in, before something is recorded."""
+        wanted = self._wanted_now()
+        shared = self._outer
+        for (region, _), other in zip(self._entered[shared:], wanted[shared:], strict=False):
+            if region is not other:
+                break
+            shared += 1
+        self._exit_to(graph, shared)
+        for region in wanted[shared:]:
+            manager = _create(graph, region)
+            graph.insert_node(graph.create("prim::Enter", [manager], types=[NONE], range=region.place))
+            self._entered.append((region, manager))
+
+    def _wanted_now(self) -> list[_Region]:
+        """The regions around what comes now, with one more where the mode was set by other means."""
+        outer = [region for region, _ in self._entered[: self._outer]]
+        wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
+        known = wanted[-1].enabled if wanted else self._initial
+        actual = torch.is_grad_enabled()
+        if actual == known or (known and self._within_custom_function()):
+            return wanted
+        last = self._entered[len(wanted)][0] if len(self._entered) > len(wanted) else None
+        if last is None or last.manager is not None or last.enabled != actual:
+            last = _Region(actual, current_place())
+        return [*wanted, last]
+
+    def _exit_to(self, graph: Graph, count: int) -> None:
+        while len(self._entered) > count:
+            region, manager = self._entered.pop()
+            graph.insert_node(graph.create("prim::Exit", [manager], types=[TENSOR], range=region.place))
+
+    def finish(self, graph: Graph) -> None:
+        """Leave what was entered in the method that ends."""
+        self._exit_to(graph, self._outer)
+
+    @contextmanager
+    def method(self, graph: Graph) -> Iterator[None]:
+        """What is entered while the body runs is left at its end."""
+        saved, self._outer = self._outer, len(self._entered)
+        try:
+            yield
+        finally:
+            self.finish(graph)
+            self._outer = saved
+
+    def _within_custom_function(self) -> bool:
+        """Whether the mode is off because a ``torch.autograd.Function`` runs. What it calls is recorded as if it stood
+        outside, so that gradients exist; whose they are is told."""
+        frame = _custom_function()
+        if frame is None:
+            return False
+        name = frame.f_locals["cls"].__name__
+        is_own = frame.f_locals["cls"].__module__.startswith("torch.")
+        if not is_own and any(isinstance(x, torch.Tensor) and x.requires_grad for x in frame.f_locals["args"]):
+            self._tell(
+                f"the backward method of {name}",
+                "left out",
+                "gradients are those of what its forward method calls",
+            )
+        return True
+
+
+def _custom_function() -> FrameType | None:
+    """The call of ``apply`` that runs the forward method of a ``torch.autograd.Function``, if one does."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _APPLY:
+        frame = frame.f_back
+    return frame
+
+
+def _create(graph: Graph, region: _Region) -> Value:
+    """An object of PyTorch's class, as scripted programs make it."""
+    type = class_type_of(torch.enable_grad if region.enabled else torch.no_grad)
+    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=region.place)).output
+    if "__init__" in type.methods:
+        attributes = {"name": "__init__"}
+        call = graph.create("prim::CallMethod", [made], types=[NONE], attributes=attributes, range=region.place)
+        graph.insert_node(call)
+    return made
+
+
+# --------------------------------------------------------------------------------------------------------- what is seen
+
+MANAGERS: Final = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled, torch.inference_mode)
+
+
+def entered(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``__enter__`` of a manager, which tells the recorder."""
+
+    def __enter__(self: Any) -> Any:
+        result = original(self)
+        recorder = active_recorder()
+        if recorder is not None:
+            recorder.grad_mode.enter(self, torch.is_grad_enabled(), current_place())
+        return result
+
+    return __enter__
+
+
+def left(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``__exit__`` of a manager, which tells the recorder."""
+
+    def __exit__(self: Any, *error: Any) -> Any:
+        recorder = active_recorder()
+        if recorder is not None:
+            recorder.grad_mode.leave(self)
+        return original(self, *error)
+
+    return __exit__

@@ -1,0 +1,192 @@
+"""Functions that are others while a trace is recorded, because no mode of PyTorch sees what they do.
+
+Each looks at its own thread first, so that other threads notice nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+from rekindle.program.module import ScriptModule
+from rekindle.tracing import grad_mode
+from rekindle.tracing.active import active_recorder, recording
+from rekindle.tracing.gradients import run_backward
+from rekindle.tracing.numbers import plain
+from rekindle.tracing.places import current_place
+from rekindle.tracing.recorder import description
+from rekindle.tracing.report import Baked
+
+Wrapper = Callable[[Any], Any]
+
+_ASKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+"""What PyTorch's Python functions ask before they run: whether somebody wants to run in their place. While this thread
+records, nobody does: their bodies run, and the operators that these call are recorded."""
+
+_MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
+"""Functions of ``math`` that turn a size into a plain float before anybody sees it."""
+
+
+def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
+    """Whose attributes are replaced: the owner, the name, and what makes the new one of the old one."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("torch"):
+            for name in _ASKS:
+                if name in vars(module):
+                    yield module, name, _asks_nobody
+    yield builtins, "len", _length
+    for name, kind in _MATH.items():
+        yield math, name, partial(_of_number, kind)
+    yield torch.nn.Module, "__call__", _in_scope
+    yield torch.nn.Parameter, "__new__", _parameter
+    yield torch.Tensor, "__iter__", _iterated
+    yield torch.Tensor, "__deepcopy__", _copied
+    yield torch.Tensor, "__format__", _unwatched
+    yield torch.Tensor, "__reduce_ex__", _taken_apart
+    yield torch.Tensor, "as_subclass", _of_class
+    yield torch._tensor_str, "_str", _unwatched
+    yield torch.jit, "is_tracing", _is_tracing
+    for manager in grad_mode.MANAGERS:
+        yield manager, "__enter__", grad_mode.entered
+        yield manager, "__exit__", grad_mode.left
+    yield torch.autograd, "_engine_run_backward", run_backward
+
+
+def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
+    def has_torch_function(*args: Any) -> bool:
+        return False if active_recorder() is not None else original(*args)
+
+    return has_torch_function
+
+
+def _length(original: Callable[[Any], int]) -> Callable[[Any], int]:
+    """``len`` makes a plain int of whatever ``__len__`` gives."""
+
+    def length(obj: Any, /) -> int:
+        if isinstance(obj, torch.Tensor) and active_recorder() is not None and obj.dim() > 0:
+            return obj.size(0)
+        return original(obj)
+
+    return length
+
+
+def _of_number(kind: str, original: Callable[..., float]) -> Callable[..., float]:
+    def function(*args: Any) -> float:
+        recorder = active_recorder()
+        if recorder is None or not args or not recorder.is_traced_number(args[0]) or args[1:]:
+            return original(*args)
+        found: float = recorder.arithmetic(kind, args, original(plain(args[0])))
+        return found
+
+    return function
+
+
+def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What the parts of a traced module do stands in methods of their own."""
+
+    def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        recorder = active_recorder()
+        path = None if recorder is None or isinstance(self, ScriptModule) else recorder.place_of_module(self)
+        if recorder is None or path is None:
+            return original(self, *args, **kwargs)
+        with recorder.scope(path, current_place()):
+            result = original(self, *args, **kwargs)
+            recorder.leave_module(self, path)
+            return result
+
+    return __call__
+
+
+def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[torch.Tensor], Iterator[Any]]:
+    def __iter__(self: torch.Tensor) -> Iterator[Any]:
+        recorder = active_recorder()
+        if recorder is not None and self.dim() > 0 and recorder.known(self) is not None:
+            recorder.bake_tensor("the number of turns of a loop over a tensor", self.size(0).__index__(), Baked.LOOP)
+        return original(self)
+
+    return __iter__
+
+
+def _is_tracing(original: Callable[[], bool]) -> Callable[[], bool]:
+    def is_tracing() -> bool:
+        return active_recorder() is not None or original()
+
+    return is_tracing
+
+
+def _taken_apart(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``copy.copy`` and pickling make another tensor of the storage of one."""
+
+    def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
+        recorder = active_recorder()
+        if recorder is None or recorder.known(self) is None:
+            return original(self, protocol)
+        recorder.bake_tensor("the contents of a tensor", description(self))
+        with recorder.within_call():
+            return original(self, protocol)
+
+    return __reduce_ex__
+
+
+def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The same tensor as an object of another class."""
+
+    def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or recorder.known(self) is None:
+            return original(self, cls)
+        with recorder.within_call():
+            result = original(self, cls)
+        found: torch.Tensor = recorder.bind_result(result, recorder.insert("aten::alias", [self]))
+        return found
+
+    return as_subclass
+
+
+def _unwatched(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result has no influence on tensors: the text of one."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        with recording(None):
+            return original(*args, **kwargs)
+
+    return function
+
+
+def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """``copy.deepcopy`` of a tensor takes its storage apart."""
+
+    def __deepcopy__(self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or id(self) in memo or recorder.known(self) is None:
+            return original(self, memo)
+        with recorder.within_call():
+            result = original(self, memo)
+        found: torch.Tensor = recorder.bind_result(result, recorder.insert("aten::clone", [self]))
+        return found
+
+    return __deepcopy__
+
+
+def _parameter(original: Callable[..., torch.Tensor]) -> Any:
+    """A parameter that is made of a tensor of the trace."""
+
+    def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or data is None or recorder.known(data) is None:
+            return original(cls, data, requires_grad)
+        with recorder.within_call():
+            result = original(cls, data, requires_grad)
+        recorder.bind(result, recorder.insert("aten::detach", [data]))
+        found: torch.Tensor = recorder.bind_result(
+            result, recorder.insert("aten::requires_grad_", [result, requires_grad])
+        )
+        return found
+
+    return staticmethod(__new__)
