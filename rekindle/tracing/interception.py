@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.operators import perform, record_unseen
-from rekindle.tracing.patches import replacements
+from rekindle.tracing.patches import knows_of_traces, replacements
 from rekindle.tracing.recorder import Recorder
 
 
@@ -97,6 +97,7 @@ class _Patches:
     def _apply(self) -> None:
         for owner, name, wrapper in replacements():
             self._wrap(owner, name, wrapper)
+        self._wrap(torch.jit, "is_tracing", knows_of_traces)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         original = vars(owner).get(name)

@@ -51,7 +51,6 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
     yield torch.Tensor, "__reduce_ex__", _taken_apart
     yield torch.Tensor, "as_subclass", _of_class
     yield torch._tensor_str, "_str", _unwatched
-    yield torch.jit, "is_tracing", _is_tracing
     for manager in grad_mode.MANAGERS:
         yield manager, "__enter__", grad_mode.entered
         yield manager, "__exit__", grad_mode.left
@@ -113,7 +112,9 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
     return __iter__
 
 
-def _is_tracing(original: Callable[[], bool]) -> Callable[[], bool]:
+def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
+    """A function that says whether a trace is recorded."""
+
     def is_tracing() -> bool:
         return active_recorder() is not None or original()
 
