@@ -1,7 +1,7 @@
 """Graph to graph: one file a pass."""
 
 from rekindle.passes.annotate_warns import AnnotateWarns as AnnotateWarns
-from rekindle.passes.base import Pass as Pass, run_passes as run_passes
+from rekindle.passes.base import Pass as Pass, PassManager as PassManager, run_passes as run_passes
 from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
 from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling

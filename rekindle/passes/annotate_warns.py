@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.ir.graph import Graph
+from rekindle.passes.changes import may_change
 
 _numbers = itertools.count()
 
@@ -25,7 +26,7 @@ class AnnotateWarns:
     def run(self, graph: Graph) -> bool:
         changed = False
         for node in graph.find_nodes("aten::warn"):
-            if "warn_id" not in node.attributes:
+            if "warn_id" not in node.attributes and may_change("number", node):
                 node.set_attribute("warn_id", next(_numbers))
                 changed = True
         return changed

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rekindle.errors import VerificationError
+from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
+from rekindle.passes.changes import ChangeLog, logger_of, nested
 
 
 class Pass(Protocol):
@@ -14,13 +17,51 @@ class Pass(Protocol):
 
     @property
     def name(self) -> str:
-        """What the pass is called in messages and logs."""
+        """What the pass is called in messages, logs and limits: the name of its file."""
 
     def run(self, graph: Graph) -> bool:
-        """Change ``graph`` in place; returns whether anything changed."""
+        """Change ``graph`` in place; returns whether anything changed.
+
+        Each single change waits for :func:`rekindle.passes.changes.may_change`.
+        """
 
 
 Verifier = Callable[[Graph], None]
+Observer = Callable[[Pass, Graph, bool], None]
+"""Called after each pass, with whether it changed anything."""
+
+
+@dataclass(slots=True)
+class PassManager:
+    """Runs passes: counts and limits their changes, has ``verify`` look at the graph after each, and tells
+    ``observe``."""
+
+    verify: Verifier | None = None
+    observe: Observer | None = None
+    changes: ChangeLog = field(default_factory=ChangeLog)
+
+    def run(self, graph: Graph, passes: Iterable[Pass]) -> bool:
+        """Run ``passes`` in order; returns whether anything changed.
+
+        Raises:
+            VerificationError: a pass broke the graph; the message says which one.
+        """
+        changed = False
+        for each in passes:
+            with self.changes.attributed_to(each.name):
+                did = each.run(graph)
+            changed |= did
+            logger = logger_of(each.name)
+            if logger.isEnabledFor(GRAPH_DUMP):
+                logger.log(GRAPH_DUMP, "after %s:\n%s", each.name, graph)
+            if self.verify is not None:
+                try:
+                    self.verify(graph)
+                except VerificationError as error:
+                    raise VerificationError(f"after the pass '{each.name}': {error}") from error
+            if self.observe is not None:
+                self.observe(each, graph, did)
+        return changed
 
 
 def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = None) -> bool:
@@ -29,12 +70,10 @@ def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = N
     Raises:
         VerificationError: a pass broke the graph; the message says which one.
     """
-    changed = False
-    for each in passes:
-        changed |= each.run(graph)
-        if verify is not None:
-            try:
-                verify(graph)
-            except VerificationError as error:
-                raise VerificationError(f"after the pass '{each.name}': {error}") from error
-    return changed
+    return PassManager(verify).run(graph, passes)
+
+
+def run_nested(each: Pass, graph: Graph) -> bool:
+    """Run a pass as part of another: its changes count as its own."""
+    with nested(each.name):
+        return each.run(graph)

@@ -28,6 +28,7 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BOOL, INT
+from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool, constant_int
 
 MAX_TRIP_COUNT = (1 << 63) - 1
@@ -40,7 +41,11 @@ class CanonicalizeModifiedLoops:
     name: ClassVar[str] = "canonicalize_modified_loops"
 
     def run(self, graph: Graph) -> bool:
-        loops = [node for node in graph.find_nodes("prim::Loop") if _is_modified(node)]
+        loops = [
+            node
+            for node in graph.find_nodes("prim::Loop")
+            if _is_modified(node) and may_change("count by hand in", node)
+        ]
         for loop in loops:
             _canonicalize(loop)
         return bool(loops)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.passes.changes import may_change
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ def _visit(block: Block, positions: dict[Node, int]) -> bool:
     for node in block.nodes_reversed:
         if node.kind in ("prim::If", "prim::Loop"):
             order = _order(node.outputs, positions)
-            if order != list(range(len(order))):
+            if order != list(range(len(order))) and may_change("order the outputs of", node):
                 _permute(node, order)
                 changed = True
         for inner in node.blocks:

@@ -22,6 +22,7 @@ import torch
 from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.effects import is_immutable
 from rekindle.ir.graph import Graph, Node
+from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_key
 
 
@@ -44,7 +45,7 @@ class ConstantPooling:
         for node in constants:
             alike = seen.setdefault(constant_key(node), [])
             same = next((other for other in alike if _can_merge(node, other, shared)), None)
-            if same is None:
+            if same is None or not may_change("merge", node):
                 alike.append(node)
                 kept.append(node)
             else:
@@ -60,6 +61,8 @@ def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
     place = graph.return_node
     for node in nodes:
         if place.next is not node:
+            if not may_change("move", node):
+                continue
             node.move_after(place)
             moved = True
         place = node

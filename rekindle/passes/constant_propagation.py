@@ -28,6 +28,8 @@ from rekindle.errors import GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import Type
+from rekindle.passes.base import run_nested
+from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool, constant_int, constant_key, is_constant, value_of
 from rekindle.passes.dead_code_elimination import DeadCodeElimination, remove_carried
 
@@ -45,7 +47,7 @@ class ConstantPropagation:
     def run(self, graph: Graph) -> bool:
         changed = _propagate(graph.block)
         if changed:
-            DeadCodeElimination().run(graph)
+            run_nested(DeadCodeElimination(), graph)
         return changed
 
 
@@ -105,6 +107,8 @@ def _compute(node: Node) -> bool:
         return False
     results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
     if len(results) != len(node.outputs):
+        return False
+    if not may_change("compute", node):
         return False
     changed = False
     for output, value in zip(node.outputs, results, strict=True):
@@ -166,7 +170,7 @@ def _replace_by_constant(output: Value, value: object) -> bool:
 
 def _propagate_if(node: Node) -> bool:
     condition = constant_bool(node.input)
-    if condition is not None:
+    if condition is not None and may_change("choose a branch of", node):
         chosen = node.blocks[0 if condition else 1]
         _propagate(chosen)
         _inline_block(node, chosen)
@@ -177,7 +181,7 @@ def _propagate_if(node: Node) -> bool:
     then, otherwise = node.blocks
     for index in reversed(range(len(node.outputs))):
         same = _common_value(then.outputs[index], otherwise.outputs[index])
-        if same is None:
+        if same is None or not may_change("take out an output of", node):
             continue
         output = node.outputs[index]
         if same.node.owning_block in (then, otherwise):
@@ -207,7 +211,8 @@ def _common_value(then: Value, otherwise: Value) -> Value | None:
 
 def _propagate_loop(node: Node) -> bool:
     count = constant_int(node.inputs[0])
-    if (count is not None and count <= 0) or constant_bool(node.inputs[1]) is False:
+    runs_never = (count is not None and count <= 0) or constant_bool(node.inputs[1]) is False
+    if runs_never and may_change("remove", node):
         for output, initial in zip(node.outputs, node.inputs[2:], strict=True):
             output.replace_all_uses_with(initial)
         node.destroy()
@@ -216,7 +221,7 @@ def _propagate_loop(node: Node) -> bool:
     changed = _propagate(body)
     for index in reversed(range(len(node.outputs))):
         # What the body gives back as it got it is the same all along.
-        if body.outputs[index + 1] is body.inputs[index + 1]:
+        if body.outputs[index + 1] is body.inputs[index + 1] and may_change("take out what is carried by", node):
             initial = node.inputs[index + 2]
             node.outputs[index].replace_all_uses_with(initial)
             body.inputs[index + 1].replace_all_uses_with(initial)

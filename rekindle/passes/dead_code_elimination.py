@@ -20,6 +20,7 @@ from typing import ClassVar
 from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.passes.changes import may_change
 
 
 @dataclass(slots=True)
@@ -142,13 +143,13 @@ class _Elimination:
                 self._remove_carried(node)
             for inner in node.blocks:
                 self._sweep(inner)
-            if node not in self.needed and not node.has_uses:
+            if node not in self.needed and not node.has_uses and may_change("remove", node):
                 node.destroy()
                 self.changed = True
 
     def _remove_if_outputs(self, node: Node) -> None:
         for index in reversed(range(len(node.outputs))):
-            if not node.outputs[index].has_uses:
+            if not node.outputs[index].has_uses and may_change("take out an output of", node):
                 node.erase_output(index)
                 for block in node.blocks:
                     block.erase_output(index)
@@ -159,7 +160,8 @@ class _Elimination:
         if len(node.inputs) != len(node.outputs) + 2:
             return
         for index in reversed(range(len(node.outputs))):
-            if not node.outputs[index].has_uses and not body.inputs[index + 1].has_uses:
+            is_dead = not node.outputs[index].has_uses and not body.inputs[index + 1].has_uses
+            if is_dead and may_change("take out what is carried by", node):
                 remove_carried(node, index)
                 self.changed = True
 

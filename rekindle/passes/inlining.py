@@ -20,6 +20,7 @@ from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, FunctionType
+from rekindle.passes.changes import may_change
 
 CallStack = tuple[tuple[str, SourceRange], ...]
 """The functions that a node was inlined from, the outermost first, each with the place of its call."""
@@ -45,7 +46,7 @@ def _inline_block(block: Block) -> bool:
     node = block.return_node.next
     while node is not block.return_node:
         record = called_function(node)
-        if record is None:
+        if record is None or not may_change("inline", node):
             for inner in node.blocks:
                 changed |= _inline_block(inner)
             node = node.next

@@ -14,6 +14,8 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TupleType
+from rekindle.passes.base import run_nested
+from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_int
 from rekindle.passes.dead_code_elimination import DeadCodeElimination
 
@@ -28,14 +30,14 @@ class LowerSimpleTuples:
         changed = False
         for node in list(graph.all_nodes()):
             changed |= _lower(node)
-        return DeadCodeElimination().run(graph) or changed
+        return run_nested(DeadCodeElimination(), graph) or changed
 
 
 def _lower(node: Node) -> bool:
     if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
         return False
     made = node.inputs[0].node
-    if made.kind != "prim::TupleConstruct":
+    if made.kind != "prim::TupleConstruct" or not node.has_uses or not may_change("see through", node):
         return False
     elements = list(made.inputs)
     if node.kind == "prim::TupleUnpack":

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import BOOL, TensorType
+from rekindle.passes.changes import may_change
 
 _WITH_IN_PLACE = {
     "absolute": "abs",
@@ -95,13 +96,15 @@ class NormalizeOps:
 
 def _normalize(node: Node) -> bool:
     kind = ALIASES.get(node.kind)
-    if kind is not None:
+    if kind is not None and may_change("rename", node):
         _replace(node, kind)
         return True
-    if node.kind == "aten::rsub" and len(node.inputs) == 3 and isinstance(node.inputs[1].type, TensorType):
+    is_reversed = node.kind == "aten::rsub" and len(node.inputs) == 3 and isinstance(node.inputs[1].type, TensorType)
+    if is_reversed and may_change("turn round", node):
         _replace(node, "aten::sub", (1, 0, 2))
         return True
-    if node.kind in _IDENTITY_OF_BOOLS and all(value.type == BOOL for value in node.inputs):
+    is_identity = node.kind in _IDENTITY_OF_BOOLS and all(value.type == BOOL for value in node.inputs)
+    if is_identity and may_change("rename", node):
         _replace(node, _IDENTITY_OF_BOOLS[node.kind])
         return True
     return False

@@ -15,7 +15,8 @@ import rekindle.passes
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import annotate_warns
-from rekindle.passes.base import Pass, run_passes
+from rekindle.passes.base import Pass, PassManager, run_passes
+from rekindle.passes.changes import ChangeLog
 from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
 
@@ -30,7 +31,7 @@ def passes() -> dict[str, Callable[[], Pass]]:
         module = importlib.import_module(f"rekindle.passes.{info.name}")
         for title, cls in vars(module).items():
             is_own = inspect.isclass(cls) and cls.__module__ == module.__name__ and not title.startswith("_")
-            if is_own and hasattr(cls, "run") and cls is not Pass:
+            if is_own and hasattr(cls, "run") and cls not in (Pass, PassManager):
                 found[cls.name] = cls
     return found
 
@@ -65,3 +66,19 @@ def test_twice_is_once(name: str) -> None:
         before = str(graph)
         assert not passes()[name]().run(graph)
         assert str(graph) == before
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_single_change_leaves_a_valid_graph(name: str) -> None:
+    """As many changes as are allowed, and the graph is valid after each; none, and it is as it was."""
+    for title, text in CASES[name].items():
+        free = PassManager(verify)
+        free.run(parse_graph(text.lstrip()), [passes()[name]()])
+        for limit in range(free.changes.counts.get(name, 0)):
+            graph = parse_graph(text.lstrip())
+            before = str(graph)
+            limited = PassManager(verify, changes=ChangeLog(dict.fromkeys([name, *free.changes.counts], limit)))
+            changed = limited.run(graph, [passes()[name]()])
+            assert limited.changes.counts.get(name, 0) == limit, title
+            assert changed == (str(graph) != before), title
+            assert limit > 0 or not changed, title

@@ -1,0 +1,16 @@
+"""The compiler's log: what passes do, on Python's ``logging``, under loggers named after the package's modules."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+GRAPH_DUMP: Final = logging.INFO
+"""Whole graphs, after a pass."""
+GRAPH_UPDATE: Final = 15
+"""Single changes to a graph."""
+GRAPH_DEBUG: Final = logging.DEBUG
+"""What helps to look for a bug in a pass."""
+
+for _level, _name in ((GRAPH_UPDATE, "GRAPH_UPDATE"),):
+    logging.addLevelName(_level, _name)

@@ -1,0 +1,84 @@
+"""Each change that a pass makes is announced before it is made: so it can be told, counted and limited.
+
+A pass asks :func:`may_change` in front of every single change, which leaves the graph valid, whether or not another
+follows::
+
+    if not may_change("fold", node):
+        return False
+
+Whoever runs passes reads the counts in a :class:`ChangeLog` and may set limits. Where one change of one pass is wrong,
+halving the limit finds it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.errors.log import GRAPH_UPDATE
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """How many changes each pass made, by its name, and how many it may make at most; no limit where none is given."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def attributed_to(self, name: str) -> Iterator[None]:
+        """Within, changes are those of the pass ``name``."""
+        token = _CURRENT.set((self, name))
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+    def may_change(self, name: str) -> bool:
+        """Whether the pass ``name`` may make one more change, which counts as made if it may."""
+        count = self.counts.get(name, 0)
+        limit = self.limits.get(name)
+        if limit is not None and count >= limit:
+            return False
+        self.counts[name] = count + 1
+        return True
+
+
+_CURRENT: Final[ContextVar[tuple[ChangeLog, str] | None]] = ContextVar("rekindle.changes", default=None)
+
+
+def may_change(what: str, subject: object) -> bool:
+    """Whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
+
+    Always, unless it runs under a :class:`ChangeLog` with a limit.
+    """
+    current = _CURRENT.get()
+    if current is None:
+        return True
+    log, name = current
+    if not log.may_change(name):
+        return False
+    logger = logger_of(name)
+    if logger.isEnabledFor(GRAPH_UPDATE):
+        logger.log(GRAPH_UPDATE, "%s %r", what, subject)
+    return True
+
+
+def logger_of(name: str) -> logging.Logger:
+    """The logger of the pass ``name``."""
+    return logging.getLogger(f"rekindle.passes.{name}")
+
+
+@contextmanager
+def nested(name: str) -> Iterator[None]:
+    """Within, changes are those of the pass ``name``, which the pass that runs has called."""
+    current = _CURRENT.get()
+    if current is None:
+        yield
+        return
+    with current[0].attributed_to(name):
+        yield
