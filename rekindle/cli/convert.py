@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 import torch
 
+from rekindle.archive.devices import map_devices
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.save import save
-from rekindle.archive.tensors import MapLocation
 from rekindle.cli.archives import device_called, extra_files, limit_option, open_archive
 from rekindle.cli.exits import Trouble, first_line
 from rekindle.cli.progress import working
@@ -22,12 +22,19 @@ from rekindle.errors import RekindleError
     "maps",
     multiple=True,
     metavar="FROM=TO",
-    help="Put the tensors of a device on another: cuda:0=cpu, or just cpu for all. May be given several times.",
+    help="Put what is on a device on another: cuda:0=cpu, or just cpu for all. May be given several times.",
 )
 @limit_option
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
-    """Load ARCHIVE and save it as RESULT, in today's format, with the files that are kept beside the program."""
-    module = open_archive(archive, limits, _map_location(maps))
+    """Load ARCHIVE and save it as RESULT, in today's format, with the files that are kept beside the program.
+
+    --map moves tensors, and changes the devices that the programs name.
+    """
+    everything = device_called(maps[0]) if len(maps) == 1 and "=" not in maps[0] else None
+    to = {} if everything else _targets(maps)
+    module = open_archive(archive, limits, everything or {str(device): target for device, target in to.items()})
+    if everything or to:
+        map_devices(module, lambda device: everything or _target(to, device))
     kept = extra_files(archive, limits)
     try:
         with working(f"Saving {result}"):
@@ -36,16 +43,26 @@ def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLim
         raise Trouble(f"{result}: {first_line(error)}") from None
 
 
-def _map_location(maps: tuple[str, ...]) -> MapLocation:
-    """As :func:`rekindle.load` takes it: a device, a dict from devices to devices, or None."""
-    if not maps:
-        return None
-    if len(maps) == 1 and "=" not in maps[0]:
-        return device_called(maps[0])
-    found: dict[str, str | torch.device] = {}
+def _targets(maps: tuple[str, ...]) -> dict[torch.device, torch.device]:
+    found = {}
     for text in maps:
-        of, equals, to = text.partition("=")
-        if not (of and equals and to):
+        of, _, to = text.partition("=")
+        if not (of and to):
             raise click.UsageError(f"'{text}' maps no device to another: write cuda:0=cpu")
-        found[of] = device_called(to)
+        found[_known(of)] = device_called(to)
     return found
+
+
+def _known(text: str) -> torch.device:
+    """The device of this name, which need not be here."""
+    try:
+        return torch.device(text)
+    except RuntimeError:
+        raise click.UsageError(f"'{text}' is no device") from None
+
+
+def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:
+    """Where a device that a program names goes. Without a number it stands for the first of its kind."""
+    if device.index is None and device not in to:
+        return to.get(torch.device(device.type, 0), device)
+    return to.get(device, device)

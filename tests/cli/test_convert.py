@@ -41,11 +41,46 @@ def test_devices(command: Command, maps: list[str]) -> None:
     assert {tensor.device.type for tensor in rekindle.load("meta.pt").state_dict().values()} == {"meta"}
 
 
+class OnGpu(torch.nn.Module):
+    """A program that says where things are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.where = torch.device("cuda:0")
+        self.both = [torch.device("cuda:0"), torch.device("cuda:1")]
+
+    def part(self, n: int) -> torch.Tensor:
+        return torch.ones(n, device="cuda:1")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.to(self.where) + torch.ones(2, device=torch.device("cuda")) + outside(2)
+        if x.device != self.both[0]:
+            x = x + 100
+        return x + self.part(2)
+
+
+def outside(n: int) -> torch.Tensor:
+    return torch.ones(n, device="cuda:0")
+
+
+def test_devices_that_programs_name(command: Command) -> None:
+    rekindle.save(rekindle.script(OnGpu()), "gpu.pt")
+    assert command("run", "gpu.pt", "f32[2]=1").code == 1
+    assert command("convert", "gpu.pt", "mixed.pt", "--map", "cuda:0=cpu").code == 0
+    mixed = rekindle.load("mixed.pt")
+    assert (mixed.where, mixed.both) == (torch.device("cpu"), [torch.device("cpu"), torch.device("cuda:1")])
+    assert 'torch.device("cuda:1")' in mixed.part.code
+    assert command("convert", "gpu.pt", "cpu.pt", "--map", "cpu").code == 0
+    for loaded in (rekindle.load("cpu.pt"), torch.jit.load("cpu.pt")):
+        assert torch.equal(loaded(torch.ones(2)), torch.full((2,), 4.0))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["net.pt", "no/net.pt"], "no/net.pt: No such file or directory"),
         (["no.pt", "net.pt"], "no.pt: No such file or directory"),
+        (["net.pt", "x.pt", "--map", "warp=cpu"], "'warp' is no device (see 'rekindle convert --help')"),
         (
             ["net.pt", "x.pt", "--map", "cpu=warp"],
             "there is no device 'warp' here (see 'rekindle convert --help')",
