@@ -197,6 +197,33 @@ def load(
     return module
 
 
+def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> Any:
+    """``torch.jit.freeze``: the module as it is, and a warning. A frozen module is a faster one that answers the same;
+    there is nothing here yet that makes it faster.
+
+    Raises:
+        NotScriptableError: it is no compiled module, or in training mode.
+    """
+    return _as_it_is("freeze", mod)
+
+
+def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
+    """``torch.jit.optimize_for_inference``: as :func:`freeze`."""
+    return _as_it_is("optimize_for_inference", mod)
+
+
+def _as_it_is(name: str, mod: Any) -> Any:
+    if not isinstance(mod, (ScriptModule, torch.jit.ScriptModule)):
+        raise NotScriptableError(
+            f"'{name}' takes compiled modules, not a {type(mod).__name__}",
+            hint="compile it first: torch.jit.script(module)",
+        )
+    if getattr(mod, "training", False):
+        raise NotScriptableError(f"'{name}' takes modules in evaluation mode", hint="call .eval() first")
+    warnings.warn(f"'{name}' does nothing yet: the module is returned as it is", stacklevel=3)
+    return mod
+
+
 def _name(obj: object) -> str:
     return str(getattr(obj, "__qualname__", type(obj).__qualname__))
 
@@ -231,10 +258,12 @@ STAND_INS: Final[dict[str, Any]] = {
     "_wait": asynchrony.wait,
     "export": markers.export,
     "fork": asynchrony.fork,
+    "freeze": freeze,
     "ignore": markers.ignore,
     "interface": interface,
     "isinstance": markers.isinstance_,
     "load": load,
+    "optimize_for_inference": optimize_for_inference,
     "save": save,
     "script": script,
     "script_if_tracing": script_if_tracing,

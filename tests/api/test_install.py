@@ -112,9 +112,7 @@ NOT_TAKEN = {
     "annotate": "means the same to either compiler",
     "enable_onednn_fusion": "a switch of torch.jit's fuser",
     "export_opnames": "of torch.jit's lite interpreter",
-    "freeze": "not here yet",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
-    "optimize_for_inference": "not here yet",
     "set_fusion_strategy": "a switch of torch.jit's fuser",
     "strict_fusion": "a switch of torch.jit's fuser",
 }
@@ -122,8 +120,24 @@ NOT_TAKEN = {
 
 def test_the_other_public_names_stay_for_a_reason() -> None:
     assert {*torch.jit.__all__} - {*STAND_INS} == {*NOT_TAKEN}
-    not_here_yet = {name for name, reason in NOT_TAKEN.items() if reason == "not here yet"}
-    assert not_here_yet & {*dir(rekindle)} == set(), "it is here now: take it"
+
+
+@pytest.mark.parametrize("name", ["freeze", "optimize_for_inference"])
+def test_what_is_not_here_yet_returns_the_module_as_it_is(name: str) -> None:
+    assert not hasattr(rekindle, name), "it is here now: let it stand for torch.jit's"
+    with rekindle.installed():
+        compiled = torch.jit.script(torch.nn.ReLU())
+        with pytest.raises(RuntimeError) as caught:
+            getattr(torch.jit, name)(compiled)
+        assert str(caught.value) == f"'{name}' takes modules in evaluation mode\nHint: call .eval() first"
+        compiled.eval()
+        with pytest.warns(UserWarning, match=f"^'{name}' does nothing yet: the module is returned as it is$"):
+            assert getattr(torch.jit, name)(compiled) is compiled
+        with pytest.raises(RuntimeError) as caught:
+            getattr(torch.jit, name)(torch.nn.ReLU())
+    assert str(caught.value) == (
+        f"'{name}' takes compiled modules, not a ReLU\nHint: compile it first: torch.jit.script(module)"
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again

@@ -70,6 +70,76 @@ def test_a_module_by_its_name_and_the_report(folder: Path) -> None:
     )
 
 
+WHOLE = """
+import torch
+from torch.jit import ScriptModule, load, save, script
+
+
+@torch.jit.script
+def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+    return x * factor
+
+
+@torch.jit.script
+class Shift:
+    def __init__(self, by: torch.Tensor) -> None:
+        self.by = by
+
+    def apply(self, x: torch.Tensor) -> torch.Tensor:
+        return x - self.by
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(2)])
+
+    @torch.jit.export
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = scaled(layer(x))
+        return x
+
+    @torch.jit.unused
+    def later(self, x: torch.Tensor) -> torch.Tensor:
+        return eval("x")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Shift(x.mean()).apply(self.encode(x))
+
+
+net, x = Net().eval(), torch.randn(2, 4)
+scripted = script(net)
+traced = torch.jit.trace(net, x)
+both = torch.jit.trace_module(net, {"forward": x, "encode": x})
+save(scripted, "scripted.pt")
+traced.save("traced.pt")
+torch.jit.save(both, "both.pt", _extra_files={"a.txt": "hello"})
+files = {"a.txt": ""}
+made = [scripted, traced, both, load("scripted.pt"), torch.jit.load("traced.pt"), load("both.pt", _extra_files=files)]
+for module in made:
+    assert isinstance(module, ScriptModule)
+    torch.testing.assert_close(module(x), net(x))
+    print(type(module).__module__, module.original_name)
+print(files)
+"""
+
+
+def test_a_program_that_scripts_traces_saves_and_loads(folder: Path) -> None:
+    (folder / "whole.py").write_text(WHOLE, encoding="utf-8")
+    done = rekindle("run-script", "--report", "whole.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "rekindle.program.module Net\n" * 6 + "{'a.txt': b'hello'}\n")
+    assert done.stderr == (
+        "rekindle: 8 programs compiled here: archive 3, class 1, function 1, module 3\n"
+        "  archive both.pt\n"
+        "  archive scripted.pt\n"
+        "  archive traced.pt\n"
+        "  class Shift\n"
+        "  function scaled\n"
+        "  module Net (3 times)\n"
+    )
+
+
 def test_the_traceback_of_an_error_is_the_programs_own(folder: Path) -> None:
     done = rekindle("run-script", str(folder / "app.py"), "--fail", cwd=folder)
     assert done.returncode == 1
