@@ -25,7 +25,8 @@ _WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
 def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
     """The pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for what."""
     table = _Table()
-    ranges = [(offset, range.original) for offset, range in ranges]
+    pieces = _Pieces()
+    ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
     offsets = _byte_offsets(text, [offset for offset, _ in ranges])
     marks = [(offset, table.source(range.source), range) for offset, (_, range) in zip(offsets, ranges, strict=True)]
     out = Encoder()
@@ -49,6 +50,28 @@ def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) ->
     out.close_tuple()
     out.close_tuple()
     return out.finish()
+
+
+_CONTEXT: Final = 3
+"""Lines before and behind a place that are kept for those who show it."""
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """The lines around places, cut out of their sources: those of traced programs are whole files."""
+
+    known: dict[tuple[int, int, int], tuple[Source, Source]] = field(default_factory=dict)
+
+    def around(self, range: SourceRange) -> SourceRange:
+        source, starts = range.source, range.source.line_starts
+        first = max(0, source.line_index(range.start) - _CONTEXT)
+        behind = source.line_index(max(range.start, range.end - 1)) + _CONTEXT + 1
+        begin, end = starts[first], starts[behind] if behind < len(starts) else len(source.text)
+        key = (id(source), begin, end)
+        if key not in self.known:
+            piece = Source(source.text[begin:end], source.filename, source.first_line + first, source.dedent)
+            self.known[key] = (piece, source)
+        return SourceRange(self.known[key][0], range.start - begin, range.end - begin)
 
 
 @dataclass(slots=True)
