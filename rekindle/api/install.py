@@ -140,7 +140,6 @@ def _put() -> None:
     # The names can be had of these modules too: `from torch.jit._script import ScriptModule`.
     torch.jit.__class__ = _front() if wanted else ModuleType
     torch.jit._async.__class__ = _front() if wanted else ModuleType
-    torch.jit._freeze.__class__ = _front() if wanted else ModuleType
     torch.jit._script.__class__ = _front() if wanted else ModuleType
     torch.jit._serialization.__class__ = _front() if wanted else ModuleType
     torch.jit._trace.__class__ = _front() if wanted else ModuleType

@@ -26,9 +26,10 @@ from rekindle.errors import RekindleError
 )
 @limit_option
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
-    """Load ARCHIVE and save it as RESULT, in today's format, with the files that are kept beside the program.
+    """Save ARCHIVE as RESULT, in today's format.
 
-    --map moves tensors, and changes the devices that the programs name.
+    The files that are kept beside the program go along. --map moves tensors, and changes the devices that the
+    programs name.
     """
     everything = device_called(maps[0]) if len(maps) == 1 and "=" not in maps[0] else None
     to = {} if everything else _targets(maps)

@@ -25,9 +25,10 @@ from rekindle.program.module import ScriptModule
 @limit_option
 @json_option
 def diff(first: str, second: str, graph: bool, tolerance: float, limits: ArchiveLimits, as_json: bool) -> int:
-    """Compare the methods, parameters, buffers, attributes and extra files of two archives.
+    """Tell what differs between two archives.
 
-    Exits with 1 if they differ, 2 if one cannot be read.
+    Compared are methods, parameters, buffers, attributes and extra files. Exits with 1 if they differ, 2 if one
+    cannot be read.
     """
     a, b = open_archive(first, limits), open_archive(second, limits)
     found = [

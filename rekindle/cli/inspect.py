@@ -21,13 +21,15 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 @click.command()
 @click.argument("archive")
+@click.option("--attributes", is_flag=True, help="List the attributes that are no tensors too.")
 @click.option("--members", is_flag=True, help="List the files in the archive too.")
 @limit_option
 @json_option
-def inspect(archive: str, members: bool, limits: ArchiveLimits, as_json: bool) -> None:
-    """Tell what ARCHIVE holds: methods, parameters, buffers, operators, sizes, and what of it is missing here.
+def inspect(archive: str, attributes: bool, members: bool, limits: ArchiveLimits, as_json: bool) -> None:
+    """Tell what ARCHIVE holds, without loading it.
 
-    Nothing of it is built or run, and tensors are not read: this is safe and quick for any file.
+    Methods, parameters, buffers, operators, sizes, and what of it is missing here. Nothing of it is built or
+    run, and tensors are not read: this is safe and quick for any file.
     """
     with working(f"Reading {archive}"), reading(archive):
         found = summarize(archive, limits=limits)
@@ -37,18 +39,20 @@ def inspect(archive: str, members: bool, limits: ArchiveLimits, as_json: bool) -
     write_heading(found.root)
     release = f", older than PyTorch {found.older_than}" if found.older_than else ""
     write_line(f"format {found.version}{release}, {size_of(found.size)}, {found.byte_order}-endian")
+    write_line(f"{counted(len(found.modules), 'module')}, {counted(found.parameter_count, 'number')} in parameters")
     _section("methods")
     for method in found.methods:
         write_line(f"  {method.schema}")
-    _tensors("parameters", found.parameters)
-    _tensors("buffers", found.buffers)
-    _tensors("tensors of the program", found.constants)
-    others = [(item.name, item.type) for item in found.attributes if item.name.rpartition(".")[2] not in _IN_ALL]
-    _write_rows("attributes", ("  name", "type"), others)
-    _write_rows("operators", ("  kind", ">calls"), [(item.kind, str(item.calls)) for item in found.operators])
     _missing(found)
     files = [(name, size_of(size)) for name, size in found.extra_files.items()]
     _write_rows("extra files", ("  name", ">size"), files)
+    _write_rows("operators", ("  kind", ">calls"), [(item.kind, str(item.calls)) for item in found.operators])
+    _tensors("parameters", found.parameters)
+    _tensors("buffers", found.buffers)
+    _tensors("tensors of the program", found.constants)
+    if attributes:
+        others = [(item.name, item.type) for item in found.attributes if item.name.rpartition(".")[2] not in _IN_ALL]
+        _write_rows("attributes", ("  name", "type"), others)
     if members:
         rows = [(item.name, size_of(item.size), size_of(item.stored_size)) for item in found.members]
         _write_rows("members", ("  name", ">size", ">stored"), rows)
@@ -69,7 +73,7 @@ def _tensors(title: str, tensors: tuple[TensorSummary, ...]) -> None:
     count = sum(tensor.count for tensor in tensors)
     size = sum(tensor.nbytes for tensor in tensors)
     _write_rows(
-        f"{title}: {count:,} {'number' if count == 1 else 'numbers'}, {size_of(size)}",
+        f"{title}: {counted(count, 'number')}, {size_of(size)}",
         ("  name", "type", "shape", "device", ">size"),
         [(each.name, each.dtype, str(list(each.shape)), each.device, size_of(each.nbytes)) for each in tensors],
     )
@@ -81,9 +85,14 @@ def _missing(found: ArchiveSummary) -> None:
     _write_rows("missing here", ("  name", "package"), [(name, package or "unknown") for name, package in missing])
 
 
+def counted(number: int, name: str) -> str:
+    """``1 module``, ``1,024 modules``."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 def size_of(nbytes: int) -> str:
     """A number of bytes as people say it: ``412 bytes``, ``1.5 MiB``."""
     size, unit = float(nbytes), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
-    return f"{nbytes} {'byte' if nbytes == 1 else 'bytes'}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+    return counted(nbytes, "byte") if unit == 0 else f"{size:.1f} {_UNITS[unit]}"

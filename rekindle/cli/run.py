@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pickle import PicklingError
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from rekindle.cli.exits import ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_inputs
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError
+from rekindle.program.function import Method
 
 _LONGEST: Final = 60
 """Characters of a value in the table."""
@@ -46,7 +46,10 @@ def run(
     limits: ArchiveLimits,
     as_json: bool,
 ) -> None:
-    """Call the module in ARCHIVE with INPUTS and sum up what it gives."""
+    """Call the module in ARCHIVE with INPUTS.
+
+    Sums up what it gives: types, shapes, and the smallest, mean and largest number of each tensor.
+    """
     where = device_called(device)
     torch.manual_seed(seed)
     in_order, by_name = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(where), read_inputs(inputs))
@@ -68,12 +71,12 @@ def run(
     write_table(("", "type", "shape", ">min", ">mean", ">max", "value"), cells)
 
 
-def _call(callee: Callable[..., Any], in_order: list[Any], by_name: dict[str, Any]) -> Any:
+def _call(callee: Method, in_order: list[Any], by_name: dict[str, Any]) -> Any:
     try:
         with torch.no_grad():
             return callee(*in_order, **by_name)
     except ArgumentError as error:
-        raise click.UsageError(first_line(error)) from None
+        raise click.UsageError(f"{first_line(error)}; it is {callee.schema.bound}") from None
     except Exception as error:  # a program may raise anything
         raise ProgramFailed(f"the program raised {type(error).__name__}: {first_line(error)}") from None
 

@@ -23,9 +23,10 @@ from rekindle.api.usage import Usage
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bool) -> None:
-    """Run the Python program SCRIPT as `python SCRIPT` would, with torch.jit's names meaning rekindle.
+    """Run a Python program whose torch.jit is rekindle.
 
-    What stands behind SCRIPT is passed on to it. Its exit code and its errors are its own.
+    SCRIPT runs as `python SCRIPT` would run it, with torch.jit's names meaning rekindle. What stands behind
+    SCRIPT is passed on to it. Its exit code and its errors are its own.
     """
     if not module and not Path(script).exists():
         raise click.UsageError(f"there is no file '{script}'")

@@ -27,7 +27,10 @@ def show(
     limits: ArchiveLimits,
     as_json: bool,
 ) -> None:
-    """Show the methods of the module in ARCHIVE, or one of them, as TorchScript source."""
+    """Show the programs in ARCHIVE.
+
+    The methods of its module, or one of them, as TorchScript source or as graphs.
+    """
     module = open_archive(archive, limits)
     if method is not None:
         found = {method: find_method(module, method)}

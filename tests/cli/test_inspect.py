@@ -17,26 +17,16 @@ GOLDEN = Path(__file__).parent.parent / "archive" / "golden"
 SUMMARY = """\
 __torch__.tests.cli.conftest.Net
 format 3, SIZE, little-endian
+5 modules, 12 numbers in parameters
 
 methods
   forward(__torch__.tests.cli.conftest.Net self, Tensor x, float scale=1.) -> Tensor
   classify(__torch__.tests.cli.conftest.Net self, Tensor x) -> str[]
   fail(__torch__.tests.cli.conftest.Net self, Tensor x) -> Tensor
 
-parameters: 12 numbers, 48 bytes
-  name                  type     shape   device      size
-  first.linear.weight   float32  [2, 2]  cpu     16 bytes
-  first.linear.bias     float32  [2]     cpu      8 bytes
-  second.linear.weight  float32  [2, 2]  cpu     16 bytes
-  second.linear.bias    float32  [2]     cpu      8 bytes
-
-buffers: 2 numbers, 8 bytes
-  name    type     shape  device     size
-  offset  float32  [2]    cpu     8 bytes
-
-attributes
-  name   type
-  names  List[str]
+extra files
+  name           size
+  labels.txt  8 bytes
 
 operators
   kind                  calls
@@ -51,9 +41,16 @@ operators
   aten::select              1
   prim::RaiseException      1
 
-extra files
-  name           size
-  labels.txt  8 bytes
+parameters: 12 numbers, 48 bytes
+  name                  type     shape   device      size
+  first.linear.weight   float32  [2, 2]  cpu     16 bytes
+  first.linear.bias     float32  [2]     cpu      8 bytes
+  second.linear.weight  float32  [2, 2]  cpu     16 bytes
+  second.linear.bias    float32  [2]     cpu      8 bytes
+
+buffers: 2 numbers, 8 bytes
+  name    type     shape  device     size
+  offset  float32  [2]    cpu     8 bytes
 """
 
 
@@ -62,6 +59,11 @@ def test_a_summary(command: Command, folder: Path) -> None:
     size = size_of((folder / "net.pt").stat().st_size)
     assert (done.code, done.err) == (0, "")
     assert done.out == SUMMARY.replace("SIZE", size)
+
+
+def test_attributes(command: Command) -> None:
+    told = command("inspect", "net.pt", "--attributes").out
+    assert told == command("inspect", "net.pt").out + "\nattributes\n  name   type\n  names  List[str]\n"
 
 
 def test_members(command: Command) -> None:
@@ -106,7 +108,7 @@ def test_an_archive_of_an_old_release(command: Command) -> None:
     [
         (0, "0 bytes"),
         (1, "1 byte"),
-        (1023, "1023 bytes"),
+        (1023, "1,023 bytes"),
         (1024, "1.0 KiB"),
         (1536, "1.5 KiB"),
         (5 << 30, "5.0 GiB"),

@@ -149,7 +149,13 @@ FORMS = (
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ([], "forward() is missing 1 argument: 'x' (see 'rekindle run --help')"),
+        (
+            [],
+            (
+                "forward() is missing 1 argument: 'x'; it is forward(Tensor x, float scale=1.) -> Tensor "
+                "(see 'rekindle run --help')"
+            ),
+        ),
         (["--methd"], f"'--methd' is no input; an input is {FORMS} (see 'rekindle run --help')"),
         (
             ["f33[2]"],
