@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden pages clean
+.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -32,20 +32,30 @@ demo: setup ## real models, step by step: source, tree, graph, instructions, and
 test: setup ## the tests
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
-# An environment of its own, which sees what .venv has: torch is not installed twice.
+# Environments of their own, which see what .venv has: torch is not installed twice.
 PACKAGES := .venv-packages
-PACKAGES_STAMP := $(PACKAGES)/.setup-stamp
+MODELS := .venv-models
 
-$(PACKAGES_STAMP): tests/packages/requirements.txt $(STAMP)
-	test -x $(PACKAGES)/bin/python || $(BIN)/python -m venv $(PACKAGES)
-	$(PACKAGES)/bin/python -c 'import sysconfig; from pathlib import Path; \
+$(PACKAGES)/.setup-stamp: tests/packages/requirements.txt $(STAMP)
+	$(call environment,$(PACKAGES),$<)
+
+$(MODELS)/.setup-stamp: tests/packages/requirements-models.txt $(STAMP)
+	$(call environment,$(MODELS),$<)
+
+define environment
+	test -x $(1)/bin/python || $(BIN)/python -m venv $(1)
+	$(1)/bin/python -c 'import sysconfig; from pathlib import Path; \
 		Path(sysconfig.get_path("purelib"), "of_venv.pth").write_text("import site; site.addsitedir(\"" + \
 		"$(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")" + "\")\n")'
-	$(PACKAGES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/packages/requirements.txt
-	@touch $@
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(2)
+	touch $(1)/.setup-stamp
+endef
 
-test-packages: $(PACKAGES_STAMP) ## packages that script, run through the drop-in (installs them into .venv-packages)
+test-packages: $(PACKAGES)/.setup-stamp ## packages that script, run through the drop-in (installs them into .venv-packages)
 	$(PACKAGES)/bin/python -m pytest -p no:xdist tests/packages/package_tests.py
+
+test-models: $(MODELS)/.setup-stamp ## models of transformers, traced, saved and loaded (installs it into .venv-models)
+	$(MODELS)/bin/python -m pytest -p no:xdist tests/packages/architecture_tests.py
 
 lint: lint-code lint-format lint-types lint-order ## ruff, mypy and the order of the house
 
@@ -74,6 +84,10 @@ sweep-ops: setup ## every entry of PyTorch's operator database against eager and
 sweep-modules: setup ## every entry of PyTorch's module database against eager
 	$(BIN)/python -m tests.sweeps.module_db --full --jobs 2
 
+sweep-traces: setup ## both databases, traced, on other sizes too
+	$(BIN)/python -m tests.sweeps.op_db --traces --full --jobs 2
+	$(BIN)/python -m tests.sweeps.module_db --traces --full --jobs 2
+
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
 
@@ -83,5 +97,5 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.cli.sessions
 
 clean: ## remove what was made, the environment too
-	rm -rf $(VENV) $(PACKAGES) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PACKAGES) $(MODELS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

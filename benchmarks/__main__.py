@@ -19,14 +19,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compile_time, fork_wait, interpreter
+from benchmarks import compile_time, fork_wait, interpreter, trace_time
 
 OUTPUT = Path(__file__).parent / "output"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
-    parser.add_argument("--only", choices=("compile_time", "interpreter", "fork_wait"))
+    parser.add_argument("--only", choices=("compile_time", "trace_time", "interpreter", "fork_wait"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
@@ -36,6 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
         rows = compile_time.run(1 if options.quick else compile_time.ROUNDS)
         found["compile_time"] = [_as_json(row) for row in rows]
         console.print(_table("Time to script a model, each in a fresh process", compile_time.table(rows)))
+    if options.only in (None, "trace_time"):
+        traces = trace_time.run(1 if options.quick else trace_time.ROUNDS)
+        found["trace_time"] = [_as_json(row) for row in traces]
+        console.print(_table("Time to trace BERT-base, each in a fresh process", trace_time.table(traces)))
     if options.only in (None, "interpreter"):
         nodes = interpreter.run(2 if options.quick else 30)
         found["interpreter"] = [_as_json(row) for row in nodes]

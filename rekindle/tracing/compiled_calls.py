@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, match_schemas
@@ -16,7 +14,7 @@ from rekindle.program import calling
 from rekindle.program.module import ScriptModule
 from rekindle.scripting import markers
 from rekindle.tracing.active import active_recorder, recording
-from rekindle.tracing.numbers import TracedFloat, TracedInt, plain
+from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.places import current_place, users_place
 from rekindle.tracing.recorder import Recorder
 
@@ -36,7 +34,7 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
         given.insert(0, CallArgument(callee, range=place))
     keywords = [recorder.argument(item, name) for name, item in kwargs.items()]
     with recording(None):
-        result = calling.run(record, [_plain(item) for item in args], {k: _plain(v) for k, v in kwargs.items()})
+        result = calling.run(record, [all_plain(item) for item in args], {k: all_plain(v) for k, v in kwargs.items()})
     _, plan = match_schemas(record.basename, [record.schema], place, given, keywords)
     recorder.grad_mode.sync(recorder.graph)
     inputs = plan.inputs(recorder.graph, place)
@@ -68,16 +66,6 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
             hint="make it a sub-module of what is traced",
         )
     return recorder.attribute(path, module.script_type)
-
-
-def _plain(item: Any) -> Any:
-    if isinstance(item, (TracedInt, TracedFloat)):
-        return plain(item)
-    if isinstance(item, torch.Size):
-        return [_plain(part) for part in item]
-    if type(item) in (list, tuple):
-        return type(item)(_plain(part) for part in item)
-    return item
 
 
 calling.interceptor = _interceptor

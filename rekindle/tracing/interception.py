@@ -102,7 +102,7 @@ class _Patches:
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         original = vars(owner).get(name)
         self._undo.append((owner, name, original))
-        setattr(owner, name, wrapper(getattr(owner, name) if original is None else original))
+        setattr(owner, name, wrapper(getattr(owner, name, None) if original is None else original))
 
     def _take_back(self) -> None:
         while self._undo:

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from rekindle.tracing.active import active_recorder
 
 if TYPE_CHECKING:
@@ -80,6 +82,15 @@ def plain(number: Any) -> Any:
     if isinstance(number, TracedFloat):
         return float.__add__(number, 0.0)
     return number
+
+
+def all_plain(item: Any) -> Any:
+    """``item`` with plain numbers, also within lists and tuples; a torch.Size becomes a list."""
+    if isinstance(item, torch.Size):
+        return [plain(part) for part in item]
+    if type(item) in (list, tuple):
+        return type(item)(all_plain(part) for part in item)
+    return plain(item)
 
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
@@ -195,3 +206,40 @@ def _fill(cls: type) -> None:
 
 _fill(TracedInt)
 _fill(TracedFloat)
+
+
+# ---------------------------------------------------------------------------------------------------------- conversions
+
+
+class _Conversion(type):
+    """``int`` and ``float`` make plain numbers of whatever they are given. The classes of this kind keep traced numbers
+    traced; they stand in for those two in code that only converts with them and asks ``isinstance``."""
+
+    python: type
+
+    def __instancecheck__(cls, item: object) -> bool:
+        return isinstance(item, cls.python)
+
+    def __call__(cls, *args: Any) -> Any:
+        number = args[0] if len(args) == 1 else None
+        recorder = active_recorder()
+        if recorder is None or value_of_number(number, recorder) is None:
+            return cls.python(*args)
+        if isinstance(number, cls.python):
+            return number
+        return recorder.arithmetic(f"aten::{cls.python.__name__.capitalize()}", (number,), cls.python(plain(number)))
+
+
+class KeptInt(metaclass=_Conversion):
+    """``int``"""
+
+    python = int
+
+
+class KeptFloat(metaclass=_Conversion):
+    """``float``"""
+
+    python = float
+
+
+KeptInt.__name__, KeptFloat.__name__ = "int", "float"

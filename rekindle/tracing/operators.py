@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
@@ -17,9 +17,10 @@ from rekindle.errors import SchemaError, TracingError, UndefinedNameError
 from rekindle.frontend.values import TENSOR_CASTS
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import NONE
 from rekindle.scripting.builtin_table import builtin_kind, is_operator
+from rekindle.tracing import creation
+from rekindle.tracing.creation import as_in_schema
 from rekindle.tracing.places import users_place
 from rekindle.tracing.recorder import ATTRIBUTE, Recorder
 from rekindle.tracing.report import Baked
@@ -102,7 +103,7 @@ def kind_of(function: Callable[..., Any]) -> str | None:
 
 def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     """Run ``function`` and record it as ``kind``."""
-    keywords = _as_in_schema(kwargs, kind)
+    keywords = as_in_schema(kwargs, kind)
     # Before the call: an operator that writes to its argument gives the argument a new value.
     positional = [recorder.argument(item) for item in args]
     named = {name: recorder.argument(item, name) for name, item in keywords.items()}
@@ -181,27 +182,33 @@ def _holds_tensor(result: object) -> bool:
     return isinstance(result, torch.Tensor)
 
 
-_SPELLINGS: Final = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
-"""Python's names of arguments that are called otherwise in schemas."""
-
-
-def _as_in_schema(kwargs: Mapping[str, Any], kind: str) -> Keywords:
-    """The arguments by the names that the operators of ``kind`` give them, without those that say nothing."""
-    taken = {argument.name for operator in REGISTRY.overloads(kind) for argument in operator.schema.arguments}
-    found = {}
-    for name, item in kwargs.items():
-        says_nothing = (name == "requires_grad" and not item) or (name == "out" and item is None)
-        if name in taken or not says_nothing:
-            found[name if name in taken else _SPELLINGS.get(name, name)] = item
-    return found
-
-
 # ------------------------------------------------------------------------------------------------------------- handlers
 
 
 def _size(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     tensor, dim = args[0], args[1] if len(args) > 1 else kwargs.get("dim")
     return recorder.shape(tensor) if dim is None else recorder.size(tensor, dim)
+
+
+def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    result = function(*args, **kwargs)
+    value = recorder.insert("aten::stride", args, kwargs)
+    if isinstance(result, int):
+        return recorder.bind_result(result, value)
+    return tuple(recorder.bind_result(list(result), value))
+
+
+def _refused(name: str) -> Handler:
+    """What runs Python code on each element."""
+
+    def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+        raise TracingError(
+            f"Tensor.{name} runs Python on each element, which a trace cannot record",
+            users_place(),
+            hint="compute with operators on the whole tensor",
+        )
+
+    return handler
 
 
 def _numel(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
@@ -244,26 +251,6 @@ def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
     """Whether the tensor can be another in another run."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
-
-
-def _tensor(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``torch.tensor(data)``: an operator where the data are numbers of the trace, else a constant."""
-    result = function(*args, **kwargs)
-    data = args[0] if args else kwargs.get("data")
-    if _is_traced(recorder, data):
-        keywords = _as_in_schema({name: item for name, item in kwargs.items() if name != "data"}, "aten::tensor")
-        return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
-    if isinstance(data, torch.Tensor):
-        value = recorder.insert("aten::clone", [CallArgument(recorder.insert("aten::detach", [data]))])
-        return recorder.bind_result(result, value)
-    recorder.bind(result, recorder.constant(result))
-    return result
-
-
-def _is_traced(recorder: Recorder, data: object) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(_is_traced(recorder, item) for item in data)
-    return recorder.is_traced_number(data)
 
 
 def _nonzero(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
@@ -377,7 +364,11 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "torch.equal": _bakes("whether two tensors are equal"),
     "Tensor.allclose": _bakes("whether two tensors are close"),
     "torch.allclose": _bakes("whether two tensors are close"),
-    "torch.tensor": _tensor,
+    "torch.tensor": creation.tensor,
+    "Tensor.new_tensor": creation.new_tensor,
+    "Tensor.new": creation.new,
+    "Tensor.stride": _stride,
+    **{f"Tensor.{name}": _refused(name) for name in ("apply_", "map_", "map2_")},
     "Tensor.nonzero": _nonzero,
     "torch.nonzero": _nonzero,
     "Tensor.type": _scalar_type,

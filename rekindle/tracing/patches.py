@@ -18,7 +18,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.tracing import grad_mode
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.gradients import run_backward
-from rekindle.tracing.numbers import plain
+from rekindle.tracing.numbers import KeptFloat, KeptInt, plain
 from rekindle.tracing.places import current_place
 from rekindle.tracing.recorder import description
 from rekindle.tracing.report import Baked
@@ -33,6 +33,16 @@ _MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
 """Functions of ``math`` that turn a size into a plain float before anybody sees it."""
 
 
+_CONVERTS: Final = (
+    (torch, "sym_int"),
+    (torch, "sym_float"),
+    (torch.nn.functional, "_sym_int"),
+    (torch.nn.functional, "int"),
+)
+"""Names under which code makes ints and floats of sizes, where nothing has to see the classes themselves. The last is
+no name of the module's own but stands before Python's."""
+
+
 def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
     """Whose attributes are replaced: the owner, the name, and what makes the new one of the old one."""
     for module in list(sys.modules.values()):
@@ -43,6 +53,8 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
     yield builtins, "len", _length
     for name, kind in _MATH.items():
         yield math, name, partial(_of_number, kind)
+    for owner, name in _CONVERTS:
+        yield owner, name, _keeps_floats if name.endswith("float") else _keeps_ints
     yield torch.nn.Module, "__call__", _in_scope
     yield torch.nn.Parameter, "__new__", _parameter
     yield torch.Tensor, "__iter__", _iterated
@@ -84,6 +96,14 @@ def _of_number(kind: str, original: Callable[..., float]) -> Callable[..., float
         return found
 
     return function
+
+
+def _keeps_ints(original: object) -> type:
+    return KeptInt
+
+
+def _keeps_floats(original: object) -> type:
+    return KeptFloat
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -60,6 +60,8 @@ class Recorder:
         self.grad_mode = GradMode(self.bake_setting)
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
+        self.fresh_constants: list[Any] = []
+        """Constants that the code makes anew each time; see :mod:`rekindle.tracing.creation`."""
         self.path: Path = ()
         """Where the module stands whose ``forward`` runs."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None

@@ -20,6 +20,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import check_graphs, check_results, copy_of
+from rekindle.tracing.creation import settle_constants
 from rekindle.tracing.interception import watching
 from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
 from rekindle.tracing.recorder import Recorder, TracerWarning
@@ -274,6 +275,7 @@ def _record(
         if state is not None:
             state.record_all(recorder)
         recorder.grad_mode.finish(recorder.graph)
+    settle_constants(recorder, outputs)
     return names, outputs
 
 

@@ -112,14 +112,14 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(slots=True)
-class _Node:
+class TextNode:
     outputs: list[tuple[str, str]]
     kind: str
     attributes: str
     inputs: list[str]
 
 
-def _scan(text: str, start: int, stop: str) -> int:
+def scan(text: str, start: int, stop: str) -> int:
     """Where a character of ``stop`` stands outside of brackets and strings, from ``start`` on; -1 for nowhere."""
     depth = 0
     at = start
@@ -140,12 +140,12 @@ def _scan(text: str, start: int, stop: str) -> int:
     return -1
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """The parts between commas that stand outside of brackets and strings."""
     parts: list[str] = []
     start = 0
     while True:
-        comma = _scan(text, start, ",")
+        comma = scan(text, start, ",")
         part = text[start:] if comma < 0 else text[start:comma]
         if part.strip():
             parts.append(part.strip())
@@ -154,10 +154,10 @@ def _split(text: str) -> list[str]:
         start = comma + 1
 
 
-def _typed_values(text: str) -> list[tuple[str, str]]:
+def typed_values(text: str) -> list[tuple[str, str]]:
     """``%a : int, %b : (Tensor, int)`` as [("%a", "int"), ("%b", "(Tensor, int)")]. Without a type, it is a Tensor."""
     values: list[tuple[str, str]] = []
-    for part in _split(text):
+    for part in split(text):
         name, _, type = part.partition(" : ")
         values.append((name.strip(), _clean_type(type.strip() or "Tensor")))
     return values
@@ -167,19 +167,19 @@ def _clean_type(type: str) -> str:
     return _MANGLED.sub("", _SHAPED.sub("Tensor", type))
 
 
-def _parse_node(line: str) -> _Node:
-    equals = _scan(line, 0, "=")
-    outputs = _typed_values(line[:equals])
+def parse_node(line: str) -> TextNode:
+    equals = scan(line, 0, "=")
+    outputs = typed_values(line[:equals])
     rest = line[equals + 1 :].strip()
     bracket = min(at for at in (rest.find("["), rest.find("(")) if at >= 0)
     kind = rest[:bracket]
     attributes = ""
     if rest[bracket] == "[":
-        end = _scan(rest, bracket + 1, "]")
+        end = scan(rest, bracket + 1, "]")
         attributes = rest[bracket + 1 : end]
         bracket = end + 1
-    close = _scan(rest, bracket + 1, ")")
-    return _Node(outputs, kind, attributes, _split(rest[bracket + 1 : close]))
+    close = scan(rest, bracket + 1, ")")
+    return TextNode(outputs, kind, attributes, split(rest[bracket + 1 : close]))
 
 
 # ------------------------------------------------------------------------------------------------------- writing lines
@@ -213,12 +213,12 @@ class _Normaliser:
             yield indent + self._header(stripped)
         elif stripped.startswith("block"):
             name, _, rest = stripped.partition("(")
-            yield f"{indent}{name}({self._define(_typed_values(rest[: rest.rindex(')')]))}):"
+            yield f"{indent}{name}({self._define(typed_values(rest[: rest.rindex(')')]))}):"
         elif stripped.startswith(("-> (", "return (")):
             word, _, rest = stripped.partition("(")
-            yield f"{indent}{word}({self._use(_split(rest[: rest.rindex(')')]))})"
+            yield f"{indent}{word}({self._use(split(rest[: rest.rindex(')')]))})"
         else:
-            node = _parse_node(stripped)
+            node = parse_node(stripped)
             if node.kind in ("prim::Constant", "prim::Uninitialized"):
                 self._inline(node)
                 return
@@ -229,8 +229,8 @@ class _Normaliser:
 
     def _header(self, text: str) -> str:
         start = text.index("graph(") + len("graph(")
-        end = _scan(text, start, ")")
-        return f"{text[:start]}{self._define(_typed_values(text[start:end]))}):"
+        end = scan(text, start, ")")
+        return f"{text[:start]}{self._define(typed_values(text[start:end]))}):"
 
     def _define(self, values: list[tuple[str, str]]) -> str:
         parts: list[str] = []
@@ -243,7 +243,7 @@ class _Normaliser:
     def _use(self, inputs: list[str]) -> str:
         return ", ".join(_VALUE.sub(lambda match: self.names[match.group()], name) for name in inputs)
 
-    def _inline(self, node: _Node) -> None:
+    def _inline(self, node: TextNode) -> None:
         ((name, type),) = node.outputs
         if node.kind == "prim::Uninitialized":
             self.names[name] = f"uninitialized {type}"
