@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces golden pages clean
+.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -75,7 +75,7 @@ format: setup ## put the code into the form that lint asks for
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## compile time and interpreter time beside torch.jit
+bench: setup ## time to compile, to trace and to interpret beside torch.jit
 	$(BIN)/python -m benchmarks
 
 sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit
@@ -83,10 +83,6 @@ sweep-ops: setup ## every entry of PyTorch's operator database against eager and
 
 sweep-modules: setup ## every entry of PyTorch's module database against eager
 	$(BIN)/python -m tests.sweeps.module_db --full --jobs 2
-
-sweep-traces: setup ## both databases, traced, on other sizes too
-	$(BIN)/python -m tests.sweeps.op_db --traces --full --jobs 2
-	$(BIN)/python -m tests.sweeps.module_db --traces --full --jobs 2
 
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
