@@ -291,7 +291,8 @@ class Graph:
             copy.attributes[name] = _copy_attribute(attribute)
         for block in node._blocks:
             copy.add_block().clone_from(block, value_map)
-        copy._operator = node._operator
+        is_retyped = any(new.type is not old.type for new, old in zip(copy._inputs, node._inputs, strict=True))
+        copy._operator = node.operator if is_retyped else node._operator
         return copy
 
     def copy(self) -> Graph:
