@@ -7,8 +7,10 @@ from typing import Any, Final, NoReturn
 import torch
 
 from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
+from rekindle.ir.type_parser import custom_class
 from rekindle.ir.types import LIBRARY_CLASSES, Type
 from rekindle.ops.libraries import missing_library
+from rekindle.ops.library_objects import class_of_library_object
 from rekindle.ops.values import type_of_value
 
 _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
@@ -22,6 +24,7 @@ class MissingObject:
         self.__dict__["qualified_name"] = name
         self.__dict__["state"] = state
         self.__dict__["state_type"] = state_type
+        self.__dict__["script_type"] = custom_class(name)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and name.endswith("__"):
@@ -85,9 +88,10 @@ def state_of(value: Any) -> tuple[object, str] | None:
     return None
 
 
-def type_of_state(value: object, state: object) -> Type:
+def type_of_state(value: MissingObject | torch.ScriptObject, state: object) -> Type:
     """The type of the ``state`` of an object."""
     if isinstance(value, MissingObject):
         found: Type = value.__dict__["state_type"]
         return found
-    return type_of_value(state)
+    schema = (class_of_library_object(value).library_methods or {}).get("__getstate__")
+    return type_of_value(state) if schema is None else schema.returns[0].type

@@ -61,6 +61,7 @@ class ValuePickler:
         self._state_of = state_of
         self._attributes_of = attributes_of
         self._memo: dict[int, tuple[int, object]] = {}
+        self._persistent: dict[tuple[str, torch.dtype], int] = {}
         self._open: set[int] = set()
         self._path: list[str] = []
 
@@ -272,14 +273,21 @@ class ValuePickler:
 
     def _storage(self, storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
         out = self._encoder
+        key = self._storages.key(storage)
+        known = self._persistent.get((key, dtype))
+        if known is not None:
+            # PyTorch makes a storage for each time that one is told: what is shared must be recalled.
+            out.recall(known)
+            return
         out.mark()
         out.text("storage")
         out.name("torch", f"{DTYPE_NAMES[dtype]}Storage")
-        out.text(self._storages.key(storage))
+        out.text(key)
         out.text(str(storage.device))
         out.integer(storage.nbytes() // dtype.itemsize)
         out.close_tuple()
         out.persistent()
+        self._persistent[key, dtype] = out.remember()
 
     def _quantizer(self, value: torch.Tensor) -> None:
         out = self._encoder

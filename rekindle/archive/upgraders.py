@@ -166,6 +166,13 @@ def shape(self: Tensor) -> List[int]:
 """
 """It was a primitive."""
 
+_SIZES: Final = """
+def list_with_default(list: List[int], defaults: List[int]) -> List[int]:
+    assert len(defaults) > len(list)
+    return list
+"""
+"""Nothing stood for a size that was not given: lists of ints hold no None."""
+
 _CLAMP: Final = "".join(
     f"""
 def clamp{suffix}(self: Tensor, min: Optional[number] = None, max: Optional[number] = None) -> Tensor:
@@ -206,6 +213,7 @@ UPGRADES: Final = (
     Upgrade(_GELU, version=10),
     Upgrade(_GRIDS, release=(1, 3)),
     Upgrade(_ARANGE, release=(1, 4)),
+    Upgrade(_SIZES, release=(1, 5)),
     Upgrade(_SHAPE, release=(1, 5), namespace="prim"),
     Upgrade(_TENSOR, release=(1, 6)),
     Upgrade(_ROUND, release=(1, 7)),

@@ -126,8 +126,7 @@ def _kind(value: Any) -> str:
     owner = script_class(value)
     if owner is not None:
         return _MANGLED.sub("", owner.name).rpartition(".")[2]
-    state = state_of(value)
-    return type(value).__name__ if state is None else state[1].rpartition(".")[2]
+    return type(value).__name__
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
@@ -136,11 +135,13 @@ def _parts(value: Any) -> dict[Any, Any] | None:
         return {f"[{index}]": item for index, item in enumerate(value)}
     if isinstance(value, dict):
         return {f"[{key!r}]": item for key, item in value.items()}
+    state = state_of(value)
+    if state is not None:
+        return {"its state": state[0]}
     owner = script_class(value)
     if owner is not None:
         return {f".{name}": getattr(value, name) for name in owner.attributes if hasattr(value, name)}
-    state = state_of(value)
-    return None if state is None else {"its state": state[0]}
+    return None
 
 
 def _of_tensors(a: torch.Tensor, b: torch.Tensor, tolerance: float) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -13,6 +13,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     DEVICE,
     INT,
@@ -34,6 +35,7 @@ from rekindle.ir.types import (
     UnionType,
     mismatch_note,
 )
+from rekindle.ops.library_objects import methods_of
 
 TENSOR_PROPERTIES: dict[str, str] = {
     **dict.fromkeys(("dtype", "device", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_mtia", "data"), "prim"),
@@ -146,7 +148,7 @@ class SimpleValue(SugaredValue):
             return BoundCall(PYTHON_METHODS[name](), CallArgument(value, range=range))
         if isinstance(type, ClassType):
             found = class_attribute(range, graph, value, type, name)
-            return LibraryMethod(value, name) if found is None and type.is_library_class else found
+            return LibraryMethod(value, type, name) if found is None and type.is_library_class else found
         if isinstance(type, InterfaceType) and name in type.methods:
             return InterfaceMethodValue(value, name)
         if isinstance(type, EnumType) and name in ("name", "value"):
@@ -563,11 +565,12 @@ def insert_method_call(
 
 
 class LibraryMethod(SugaredValue):
-    """A method of an object that is written in C++. What it gives is taken for Tensors, unless its place says
-    otherwise."""
+    """A method of an object that is written in C++. Where nothing is known of its class, what it gives is taken for
+    Tensors, unless its place says otherwise."""
 
-    def __init__(self, object: Value, name: str) -> None:
+    def __init__(self, object: Value, type: ClassType, name: str) -> None:
         self.object = object
+        self.type = type
         self.name = name
 
     @property
@@ -582,12 +585,31 @@ class LibraryMethod(SugaredValue):
         kwargs: Sequence[CallArgument],
         targets: int,
     ) -> SugaredValue:
+        known = methods_of(self.type)
+        if known is not None:
+            return self._call_known(range, graph, args, kwargs, known)
         if kwargs:
             raise UnsupportedError(f"{self.description} of a class written in C++ takes no arguments by name", range)
         inputs = [self.object, *(argument.materialise(graph) for argument in args)]
         type: Type = TENSOR if targets == 1 else TupleType((TENSOR,) * targets)
         result = insert_method_call(range, graph, self.name, inputs, [type])
         return SimpleValue(result) if targets else SimpleValue(graph.insert_constant(None, range=range))
+
+    def _call_known(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        known: Mapping[str, FunctionSchema],
+    ) -> SugaredValue:
+        if self.name not in known:
+            raise UndefinedNameError(
+                f"'{self.type.basename}' has no method '{self.name}'", range, hint=f"its methods are {', '.join(known)}"
+            )
+        myself = CallArgument(self.object, range=range)
+        _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
+        return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
 
 
 class InterfaceMethodValue(SugaredValue):

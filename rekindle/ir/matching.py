@@ -153,7 +153,7 @@ def _is_assumed(value: Value) -> bool:
     node = value.node
     if node.kind == "prim::CallMethod":
         owner = node.inputs[0].type
-        return isinstance(owner, ClassType) and owner.is_library_class
+        return isinstance(owner, ClassType) and owner.is_library_class and owner.library_methods is None
     return is_foreign(node.kind) and node.schema is None
 
 

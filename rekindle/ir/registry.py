@@ -14,7 +14,7 @@ from typing import Final
 from rekindle.ir import node as _node
 from rekindle.ir.node import Node
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import Bindings, Type, has_free_variables, match_variables, substitute
+from rekindle.ir.types import NONE, Bindings, Type, has_free_variables, match_variables, substitute
 
 Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
@@ -109,6 +109,8 @@ class Operator:
                 if match_variables(formal, value.type, bindings) is not None:
                     return False
                 formal = substitute(formal, bindings)
+                if formal is None and value.type == NONE:
+                    continue  # the element of an Optional, which None does not tell
             if formal is None or not value.type.is_subtype_of(formal):
                 return False
         return True

@@ -52,6 +52,7 @@ from rekindle.ir.types import (
     VarType,
     kept_type,
 )
+from rekindle.ops.library_objects import class_of_library_object
 
 # ------------------------------------------------------------------------------------------------------------- objects
 
@@ -67,7 +68,10 @@ class ScriptObject:
 
 
 def script_class(value: object) -> ClassType | None:
-    """The class that an object says it is of: a :class:`ScriptObject`, a module of a program. None for others."""
+    """The class that an object says it is of: a :class:`ScriptObject`, a module of a program, an object of a class that
+    a library wrote in C++. None for others."""
+    if isinstance(value, torch.ScriptObject):
+        return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value))
     return found if isinstance(found, ClassType) else None
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
-from rekindle.errors import Cause, Diagnostics, Edit, TypeMismatchError
+from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
@@ -50,6 +50,7 @@ def define_function(
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    state = _type_of_state(record, definition, self_binding)
     signature = read_signature(
         definition,
         resolver,
@@ -57,7 +58,7 @@ def define_function(
         name=record.basename,
         self_binding=self_binding,
         defaults=defaults,
-        parameter_types=parameter_types,
+        parameter_types={**state, **(parameter_types or {})},
         return_type=return_type,
     )
     _check_defaults(signature, definition, diagnostics)
@@ -71,6 +72,21 @@ def define_function(
     with room_to_recurse(definition.name.range):
         clean_up(graph)
     record.define(graph, schema)
+
+
+def _type_of_state(record: FunctionRecord, definition: Def, self_binding: SelfBinding | None) -> dict[str, Told]:
+    """What ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
+    if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
+        return {}
+    state = definition.params[1]
+    getter = self_binding.type.find_method("__getstate__")
+    if getter is None or state.annotation is not None:
+        return {}
+    try:
+        returns = getter.schema.returns
+    except CompileError:
+        return {state.name.name: GivenUpError("what '__getstate__' gives is not known")}
+    return {state.name.name: returns[0].type} if returns else {}
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:

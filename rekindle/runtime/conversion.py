@@ -40,6 +40,7 @@ from rekindle.ir.types import (
     UnionType,
     kept_type,
 )
+from rekindle.ops.library_objects import class_of_library_object
 from rekindle.ops.values import ScriptObject, named_tuple_class
 
 Converter: TypeAlias = Callable[[Any], Any]
@@ -87,6 +88,8 @@ def class_of(value: object) -> Type | None:
     """The script class of an object: of a module, or of one that a program made."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
+    elif isinstance(value, torch.ScriptObject):
+        found = class_of_library_object(value)
     else:
         found = getattr(value, "_rekindle_type", None) or kept_type(type(value))
     return found if isinstance(found, Type) else None

@@ -28,6 +28,7 @@ from rekindle.ir.types import (
     Type,
     unify_all,
 )
+from rekindle.ops.library_objects import class_of_library_object
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 
 _SIMPLE: tuple[tuple[type, Type], ...] = (
@@ -76,6 +77,8 @@ def infer(value: object) -> Type | NotInferable:
     type_of_object = getattr(value, "_rekindle_type", None)
     if isinstance(type_of_object, ClassType) and not type_of_object.is_module:
         return type_of_object
+    if isinstance(value, torch.ScriptObject):
+        return class_of_library_object(value)
     if isinstance(value, torch.nn.Module):
         return NotInferable(
             f"the module '{type(value).__name__}' stands in a plain Python container, "

@@ -116,6 +116,23 @@ def test_what_is_one_object_is_one_in_the_archive():
     assert theirs.linear.weight.mean() == 7
 
 
+class Views(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.whole = torch.zeros(4)
+        self.register_buffer("part", self.whole[2:])
+
+    def forward(self):
+        self.whole += 1
+        return self.part
+
+
+def test_what_shares_memory_shares_it_in_torch_jit():
+    loaded = torch.jit.load(io.BytesIO(rekindle.script(Views()).save_to_buffer()))
+    assert torch.equal(loaded(), torch.ones(2))
+    assert torch.equal(loaded(), torch.full((2,), 2.0))
+
+
 def test_functions_are_kept_as_modules():
     def double(x, times: int = 2):
         return x * times
@@ -139,6 +156,32 @@ def test_objects_with_a_state_of_their_own():
     module = rekindle.script(Holder())
     rekindle.script(Kept)  # compiles all methods
     assert in_torch(archive(module))() == 301
+
+
+class Untyped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.counts = [1, 2]
+
+    @torch.jit.export
+    def __getstate__(self):
+        return self.counts, self.training
+
+    @torch.jit.export
+    def __setstate__(self, state):
+        self.counts = state[0] + [3]
+        self.training = state[1]
+
+    def forward(self) -> List[int]:
+        return self.counts
+
+
+def test_a_state_without_a_type_is_of_the_type_that_is_given():
+    module = rekindle.script(Untyped())
+    setter = module.script_type.methods["__setstate__"]
+    assert str(setter.schema).endswith("(int[], bool) state) -> NoneType")
+    archive = module.save_to_buffer()
+    assert rekindle.load(archive)() == torch.jit.load(io.BytesIO(archive))() == [1, 2, 3]
 
 
 def test_equal_names_are_told_apart_within_the_archive():

@@ -110,6 +110,11 @@ def test_primitives_that_are_gone() -> None:
     assert not upgraders_of(2, (1, 6))("prim::shape")
 
 
+def test_sizes_that_were_not_given() -> None:
+    assert call("list_with_default", [2, 3], [1, 7, 7]) == [2, 3]
+    assert not upgraders_of(2, (1, 6))("aten::list_with_default")
+
+
 def test_bounds_of_ints_were_cut_off() -> None:
     assert torch.equal(call("clamp", INTS, 0.5, 5.5), torch.tensor([5, 0, 5]))
     assert torch.equal(call("clamp", INTS, None, 5.5), torch.tensor([5, -7, 5]))

@@ -323,3 +323,11 @@ def test_why_a_call_does_not_fit(
 ) -> None:
     text = refusal(schema, given=given, self_value=self_value, **keywords)
     assert text == f"'test::op' cannot be called with {why}.\nIt is declared as\n  test::op{schema}"
+
+
+def test_none_fits_an_optional_whose_element_nothing_tells() -> None:
+    """Inlining a call with None leaves such nodes in branches that never run."""
+    graph = Graph()
+    none = graph.insert_constant(None)
+    node = graph.insert_node(graph.create("aten::_unwrap_optional", [none], types=[parse_type("Tensor")]))
+    assert str(node.schema) == "aten::_unwrap_optional(t(a)? optional) -> t(a)"

@@ -60,6 +60,8 @@ class ClassType(Type):
     """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
     is_frozen: bool = False
     """Whether only ``__init__`` may assign its attributes."""
+    library_methods: dict[str, FunctionSchema] | None = field(default=None, repr=False)
+    """What is known of the methods of a class that is written in C++."""
     method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
     """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 
@@ -77,7 +79,7 @@ class ClassType(Type):
 
     @property
     def is_library_class(self) -> bool:
-        """Whether it is written in C++. Nothing is known of its objects but that they have methods."""
+        """Whether it is written in C++: then only its library knows what its objects have."""
         return self.name.startswith(LIBRARY_CLASSES)
 
     def add_attribute(self, name: str, type: Type, kind: AttributeKind = "attribute") -> None:

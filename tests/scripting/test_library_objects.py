@@ -1,0 +1,102 @@
+"""Attributes that are objects of classes written in C++: packed weights, in what PyTorch quantises and elsewhere."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.errors import MissingLibraryError, UndefinedNameError
+from tests.archive.archives import members_of, with_members
+from tests.support.messages import message_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated"),
+    pytest.mark.filterwarnings("ignore:torch.quantize_per_"),
+    pytest.mark.filterwarnings("ignore:Please use quant_min and quant_max"),
+]
+
+
+class Packed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        weight = torch.quantize_per_tensor(torch.arange(-6.0, 6).view(3, 4), 0.1, 0, torch.qint8)
+        self.packed: Any = torch.ops.quantized.linear_prepack(weight, torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, bias = self.packed.unpack()
+        assert bias is not None
+        return torch.ops.quantized.linear_dynamic(x, self.packed) + weight.dequantize().sum() + bias
+
+
+def test_methods_of_an_object() -> None:
+    module, x = Packed(), torch.ones(2, 4)
+    scripted = rekindle.script(module)
+    assert torch.equal(scripted(x), module(x))
+    assert 'prim::CallMethod[name="unpack"](%packed' in str(scripted.graph)
+    assert "(packed).unpack()" in scripted.code
+    archive = scripted.save_to_buffer()
+    assert torch.equal(rekindle.load(archive)(x), module(x))
+    assert torch.equal(torch.jit.load(io.BytesIO(archive))(x), module(x))
+
+
+def test_methods_that_there_are_not() -> None:
+    class Wrong(Packed):
+        def forward(self, x: Tensor) -> Tensor:
+            return self.packed.pack(x)
+
+    with pytest.raises(UndefinedNameError) as caught:
+        rekindle.script(Wrong())
+    assert caught.value.message == "'LinearPackedParamsBase' has no method 'pack'"
+    assert caught.value.hint == "its methods are __getstate__, __setstate__, bias, unpack"
+
+
+def _renamed(content: bytes) -> bytes:
+    return content.replace(b"classes.quantized", b"classes.fbgemm").replace(b"ops.quantized", b"ops.fbgemm")
+
+
+def test_the_library_is_missing() -> None:
+    members = members_of(rekindle.script(Packed()).save_to_buffer())
+    archive = with_members(
+        {name: None if name.endswith(".debug_pkl") else _renamed(content) for name, content in members.items()}
+    )
+    loaded = rekindle.load(archive)
+    assert 'prim::CallMethod[name="unpack"]' in str(loaded.graph)
+    assert message_of(MissingLibraryError, lambda: loaded(torch.ones(2, 4))) == (
+        "The class 'torch.classes.fbgemm.LinearPackedParamsBase' is not there: the package 'fbgemm-gpu' brings it.\n"
+        "Hint: Install 'fbgemm-gpu' and import it, then call this again."
+    )
+    assert members_of(loaded.save_to_buffer())["data.pkl"].count(b"classes.fbgemm") == 1
+
+
+def test_what_pytorch_quantises() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    quantised = torch.ao.quantization.quantize_dynamic(net, dtype=torch.qint8)
+    x = torch.randn(3, 4)
+    scripted = rekindle.script(quantised)
+    assert torch.equal(scripted(x), quantised(x))
+    archive = scripted.save_to_buffer()
+    assert torch.equal(rekindle.load(archive)(x), quantised(x))
+    assert torch.equal(torch.jit.load(io.BytesIO(archive))(x), quantised(x))
+
+
+def test_static_quantisation() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        torch.ao.quantization.QuantStub(), nn.Conv2d(1, 2, 3), nn.ReLU(), torch.ao.quantization.DeQuantStub()
+    ).eval()
+    net.qconfig = torch.ao.quantization.get_default_qconfig("fbgemm")  # type: ignore[assignment]
+    prepared = torch.ao.quantization.prepare(net)
+    x = torch.randn(1, 1, 5, 5)
+    prepared(x)
+    quantised = torch.ao.quantization.convert(prepared)
+    scripted = rekindle.script(quantised)
+    assert torch.equal(scripted(x), quantised(x))
+    archive = scripted.save_to_buffer()
+    assert torch.equal(rekindle.load(archive)(x), quantised(x))
+    assert torch.equal(torch.jit.load(io.BytesIO(archive))(x), quantised(x))
