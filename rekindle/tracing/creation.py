@@ -39,7 +39,13 @@ def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ..
     if isinstance(data, torch.Tensor):
         value = recorder.insert("aten::clone", [CallArgument(recorder.insert("aten::detach", [data]))])
         return recorder.bind_result(result, value)
-    return recorder.bind_result(result, _constant(recorder, result))
+    value = _constant(recorder, result)
+    dtype = kwargs.get("dtype")
+    if dtype is not None:
+        wanted = recorder.dtype_argument(dtype, "dtype")
+        if wanted.value is not None:  # the constant has another dtype already
+            value = recorder.insert("aten::to", [CallArgument(value), CallArgument(wanted.value)])
+    return recorder.bind_result(result, value)
 
 
 def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

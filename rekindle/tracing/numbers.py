@@ -121,6 +121,8 @@ _COMPARISONS: Final = {name: getattr(operator, name) for name in ("eq", "ne", "l
 def _binary(run: Callable[[Any, Any], Any], kind: str, reflected: bool) -> Callable[[Any, Any], Any]:
     def method(self: TracedNumber, other: Any) -> Any:
         if not isinstance(other, (int, float)):
+            if isinstance(other, (list, tuple, str)) and isinstance(self, int):
+                _bake(self, "the length of a list, which is a size,", int.__index__(self))
             return NotImplemented
         left, right = (other, self) if reflected else (self, other)
         result = run(plain(left), plain(right))
@@ -175,10 +177,40 @@ def _unary(run: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
     return method
 
 
+def _pow(power: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def method(self: TracedNumber, other: Any, modulus: Any = None) -> Any:
+        if modulus is None:
+            return power(self, other)
+        result = pow(plain(self), plain(other), plain(modulus))
+        _bake(self, "pow() of a size and a modulus", result)
+        return result
+
+    return method
+
+
+def _divmod(self: TracedNumber, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: TracedNumber, other: Any) -> Any:
+    return other // self, other % self
+
+
+def _round(self: TracedNumber, digits: int | None = None) -> Any:
+    if digits is not None:
+        result = round(plain(self), digits)
+        _bake(self, "round() of a size to digits", result)
+        return result
+    return self if isinstance(self, int) else _ROUND(self)
+
+
 def _bake(number: TracedNumber, what: str, result: object) -> None:
     recorder = number._recorder
     if active_recorder() is recorder:
         recorder.bake_number(what, result)
+
+
+_ROUND: Final = _unary(round, "aten::round")
 
 
 def _fill(cls: type) -> None:
@@ -190,6 +222,7 @@ def _fill(cls: type) -> None:
         if hasattr(cls, f"__{name}__"):
             methods[name] = _unrecorded(run, name, False)
             methods[f"r{name}"] = _unrecorded(run, name, True)
+            methods["invert"] = lambda self: -self - 1
     for name, run in _COMPARISONS.items():
         methods[name] = _comparison(run)
     # A class that defines __eq__ has no hash but its own.
@@ -197,6 +230,12 @@ def _fill(cls: type) -> None:
     methods["neg"] = _unary(operator.neg, "aten::neg")
     methods["floor"] = _unary(math.floor, "aten::floor")
     methods["ceil"] = _unary(math.ceil, "aten::ceil")
+    methods["trunc"] = _unary(math.trunc, "aten::Int")
+    methods["abs"] = _unary(abs, "prim::abs")
+    methods["pos"] = lambda self: self
+    methods["round"] = _round
+    methods["pow"] = _pow(methods["pow"])
+    methods["divmod"], methods["rdivmod"] = _divmod, _rdivmod
     methods["bool"] = _conversion(bool, "the truth of a size")
     methods["int"] = _conversion(int, "int() of a size")
     methods["float"] = _conversion(float, "float() of a size")

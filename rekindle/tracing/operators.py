@@ -105,8 +105,8 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     """Run ``function`` and record it as ``kind``."""
     keywords = as_in_schema(kwargs, kind)
     # Before the call: an operator that writes to its argument gives the argument a new value.
-    positional = [recorder.argument(item) for item in args]
-    named = {name: recorder.argument(item, name) for name, item in keywords.items()}
+    positional = [_argument(recorder, item, index - len(args)) for index, item in enumerate(args)]
+    named = {name: _argument(recorder, item, name) for name, item in keywords.items()}
     with recorder.within_call():
         result = function(*args, **kwargs)
     if not _holds_tensor(result):
@@ -125,7 +125,33 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
         ) from error
     if value.type == NONE:
         return result
+    if args and result is args[0] and not _writes(kind):
+        result = _apart(recorder, args[0], result)
     return recorder.bind_result(result, value)
+
+
+def _writes(kind: str) -> bool:
+    return kind.endswith("_")
+
+
+def _apart(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """``x.to(torch.float32)`` gives ``x`` itself if there is nothing to do, which may be otherwise in another run. So
+    that the two are two, the result is a view here."""
+    if result is not given or result.layout is not torch.strided or recorder.is_of_module(result):
+        return result
+    enabled = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(True)
+    try:
+        with recorder.within_call():
+            return torch.ops.aten.alias.default(result)  # type: ignore[no-any-return]
+    finally:
+        torch._C._set_grad_enabled(enabled)
+
+
+def _argument(recorder: Recorder, item: object, which: int | str) -> CallArgument:
+    if isinstance(item, torch.dtype):
+        return recorder.dtype_argument(item, which)
+    return recorder.argument(item, which if isinstance(which, str) else None)
 
 
 def _insert_leniently(
@@ -225,6 +251,11 @@ def _device(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
     return found
 
 
+def _dtype(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
+    recorder.dtypes.note(args[0])
+    return function(*args, **kwargs)
+
+
 def _getitem(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     result = function(*args)
     return recorder.bind_result(result, record_getitem(recorder, args[0], args[1]))
@@ -263,10 +294,12 @@ def _nonzero(recorder: Recorder, function: Callable[..., Any], args: Arguments, 
 def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     """``x.type(torch.float64)``; without an argument, it asks for a name."""
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
-    result = function(*args, **kwargs)
     if wanted is None:
-        return result
-    return recorder.bind_result(result, recorder.insert("aten::to", [args[0], result.dtype]))
+        return function(*args, **kwargs)
+    own = _argument(recorder, wanted, -1 if len(args) > 1 else "dtype") if isinstance(wanted, torch.dtype) else None
+    result = function(*args, **kwargs)
+    value = recorder.insert("aten::to", [args[0], result.dtype if own is None else own])
+    return recorder.bind_result(_apart(recorder, args[0], result), value)
 
 
 def _cast(dtype: torch.dtype) -> Handler:
@@ -274,7 +307,8 @@ def _cast(dtype: torch.dtype) -> Handler:
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
-        return recorder.bind_result(result, recorder.insert("aten::to", [args[0], dtype, False, False, None]))
+        value = recorder.insert("aten::to", [args[0], dtype, False, False, None])
+        return recorder.bind_result(_apart(recorder, args[0], result), value)
 
     return handler
 
@@ -282,7 +316,10 @@ def _cast(dtype: torch.dtype) -> Handler:
 def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     """``x.cpu()``, ``x.cuda()``"""
     result = function(*args, **kwargs)
-    return recorder.bind_result(result, recorder.insert("aten::to", [args[0], result.device], {"dtype": result.dtype}))
+    value = recorder.insert(
+        "aten::to", [args[0], result.device, CallArgument(recorder.insert("prim::dtype", [args[0]]))]
+    )
+    return recorder.bind_result(_apart(recorder, args[0], result), value)
 
 
 def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
@@ -348,6 +385,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "Tensor.nelement": _numel,
     "torch.numel": _numel,
     "Tensor.device:get": _device,
+    "Tensor.dtype:get": _dtype,
     "Tensor.__getitem__": _getitem,
     "Tensor.__setitem__": _setitem,
     "Tensor.item": _bakes("the number in a tensor"),

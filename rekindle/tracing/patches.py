@@ -18,7 +18,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.tracing import grad_mode
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.gradients import run_backward
-from rekindle.tracing.numbers import KeptFloat, KeptInt, plain
+from rekindle.tracing.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, plain
 from rekindle.tracing.places import current_place
 from rekindle.tracing.recorder import description
 from rekindle.tracing.report import Baked
@@ -31,6 +31,10 @@ records, nobody does: their bodies run, and the operators that these call are re
 
 _MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
 """Functions of ``math`` that turn a size into a plain float before anybody sees it."""
+
+_NUMBERS: Final = (int, float, TracedInt, TracedFloat)
+_LARGEST: Final = {"max": "prim::max", "min": "prim::min"}
+"""Functions that would compare sizes, and fix which is larger."""
 
 
 _CONVERTS: Final = (
@@ -55,6 +59,9 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
         yield math, name, partial(_of_number, kind)
     for owner, name in _CONVERTS:
         yield owner, name, _keeps_floats if name.endswith("float") else _keeps_ints
+    for name, kind in _LARGEST.items():
+        yield builtins, name, partial(_largest, kind)
+    yield builtins, "range", _ranges
     yield torch.nn.Module, "__call__", _in_scope
     yield torch.nn.Parameter, "__new__", _parameter
     yield torch.Tensor, "__iter__", _iterated
@@ -104,6 +111,55 @@ def _keeps_ints(original: object) -> type:
 
 def _keeps_floats(original: object) -> type:
     return KeptFloat
+
+
+def _largest(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        recorder = active_recorder()
+        numbers = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        if recorder is None or kwargs or len(numbers) < 2 or not all(type(n) in _NUMBERS for n in numbers):
+            return original(*args, **kwargs)
+        if not any(recorder.is_traced_number(n) for n in numbers):
+            return original(*args)
+        found = numbers[0]
+        for number in numbers[1:]:
+            if isinstance(found, int) != isinstance(number, int):
+                return original(*args)  # an int or a float: which, depends on the sizes
+            found = recorder.arithmetic(kind, (found, number), original(plain(found), plain(number)))
+        return found
+
+    return function
+
+
+class _RangeMeta(type):
+    """``range`` as a class that is another: what is an instance of ``range`` is one of it."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Range.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(_Range.original, name)
+
+
+class _Range(metaclass=_RangeMeta):
+    """``range`` that tells of loops over sizes."""
+
+    original = range
+
+    def __new__(cls, *args: Any) -> Any:
+        recorder = active_recorder()
+        found = cls.original(*(plain(item) for item in args))
+        if recorder is not None and any(recorder.is_traced_number(item) for item in args):
+            recorder.bake_number("the number of turns of a loop over a size", len(found), Baked.LOOP)
+        return found
+
+
+_Range.__name__ = "range"
+
+
+def _ranges(original: type[range]) -> type:
+    _Range.original = original
+    return _Range
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -36,6 +36,11 @@ def _is_of_library(filename: str) -> bool:
     return filename.startswith((_OWN, _TORCH)) or (filename.startswith(_LIBRARY) and not filename.startswith(_SITE))
 
 
+def innermost_frame() -> FrameType | None:
+    """The innermost frame that is not ours."""
+    return _innermost((_OWN,))
+
+
 def module_in_torch() -> str | None:
     """The name of the module of PyTorch whose code runs; None where the innermost frame that is not ours is not
     PyTorch's."""

@@ -15,6 +15,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, TupleType, Type
+from rekindle.tracing.dtypes import DtypeOrigins
 from rekindle.tracing.grad_mode import GradMode
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
 from rekindle.tracing.places import current_place, module_in_torch, users_place
@@ -57,6 +58,7 @@ class Recorder:
         self._values: dict[int, tuple[object, Value]] = {}
         self._devices: dict[int, tuple[torch.device, torch.Tensor]] = {}
         self._attributes: dict[Path, Value] = {}
+        self.dtypes = DtypeOrigins()
         self.grad_mode = GradMode(self.bake_setting)
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
@@ -81,6 +83,10 @@ class Recorder:
         """The value that ``thing`` is, where it was computed in this recording."""
         found = self._values.get(id(thing))
         return None if found is None else found[1]
+
+    def is_of_module(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor`` is an attribute of the module that is traced."""
+        return id(tensor) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
         """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
@@ -141,6 +147,9 @@ class Recorder:
         value = self._value(item, place)
         if value is not None:
             return CallArgument(value, range=place, name=name)
+        if isinstance(item, (torch.dtype, torch.device)):
+            kind = Baked.DTYPE if isinstance(item, torch.dtype) else Baked.DEVICE
+            self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
         return CallArgument(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
@@ -155,6 +164,17 @@ class Recorder:
         if isinstance(item, (list, tuple)) and item:
             return self.sequence(item, place)
         return None
+
+    def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> CallArgument:
+        """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
+
+        Arguments have names, or places counted from behind.
+        """
+        name = argument if isinstance(argument, str) else None
+        tensor = self.dtypes.origin(dtype, argument)
+        if tensor is None or not (self.known(tensor) or self.is_of_module(tensor)):
+            return self.argument(dtype, name)
+        return CallArgument(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
         """A tuple of the items. Matching makes a list of it where an operator takes one."""
@@ -262,9 +282,9 @@ class Recorder:
 
     # --------------------------------------------------------------------------------------------------- baking
 
-    def bake_number(self, what: str, result: object) -> None:
+    def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
         """A number that was traced has become one that is not."""
-        kind = Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER
+        kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
         place = users_place()
         within = module_in_torch()
         if within is not None:

@@ -22,6 +22,8 @@ class Baked(Enum):
     """Sizes that code of PyTorch's gave to an operator, where the trace cannot see what they are computed from."""
     CONSTANT = "constant"
     """A tensor that is neither an input nor computed from one, nor part of the module."""
+    DTYPE = "dtype"
+    """A dtype that the program names."""
     DEVICE = "device"
     """A device that the program names."""
     STATE = "state"

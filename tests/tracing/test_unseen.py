@@ -129,7 +129,7 @@ def test_tensors_that_are_taken_apart_are_told(through):
     with pytest.warns(TracerWarning, match="the contents of a tensor was 'float32\\[2\\]' in the example"):
         traced = rekindle.trace(lambda x: through(x.detach()) + 0 * x, (torch.ones(2),))
     assert_same(traced(torch.full((2,), 3.0)), torch.ones(2))
-    assert [fact.kind.value for fact in traced.report] == ["number", "constant"]
+    assert {"number", "constant"} <= {fact.kind.value for fact in traced.report}
 
 
 class Named(torch.Tensor):

@@ -1,0 +1,175 @@
+"""Dtypes that come from tensors: in ``torch.zeros(n, dtype=x.dtype)`` the program asks ``x`` again.
+
+A dtype is one object for all, and does not remember where it came from. So the source of the call tells: its argument
+must be ``x.dtype`` itself, a local variable that is nothing else, or a parameter for which the caller gave such a
+thing. What is not surely so is a constant. Before Python 3.11 code does not know its columns, and all dtypes are
+constants.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+from functools import lru_cache
+from itertools import islice
+from types import CodeType, FrameType
+from typing import Final
+
+import torch
+
+from rekindle.tracing.places import innermost_frame
+
+_Position = tuple[int, int, int, int]
+"""Of a piece of source: first and last line from 1, first and last column in bytes."""
+
+_DEPTH: Final = 8
+"""So many callers are asked at most."""
+
+
+class DtypeOrigins:
+    """Who was asked for a dtype, and where."""
+
+    def __init__(self) -> None:
+        self._asked: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
+
+    def note(self, tensor: torch.Tensor) -> None:
+        """The code that runs asked for the dtype of ``tensor``."""
+        frame = innermost_frame()
+        position = None if frame is None else _position(frame.f_code, frame.f_lasti)
+        if frame is not None and position is not None:
+            self._asked[id(frame), position] = frame, tensor
+
+    def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
+        """The tensor whose dtype an argument of the call is that runs, if it is one's for sure.
+
+        Arguments have names, or places counted from behind (-1 is the last).
+        """
+        frame = innermost_frame()
+        call = None if frame is None else _call(frame)
+        if frame is None or call is None:
+            return None
+        if isinstance(argument, str):
+            found = self._resolve(_keyword(call, argument), frame)
+        else:
+            found = self._resolve(call.args[argument], frame) if -argument <= len(call.args) else None
+        return found if found is not None and found.dtype is dtype else None
+
+    def _resolve(self, expression: ast.expr | None, frame: FrameType, depth: int = 0) -> torch.Tensor | None:
+        if isinstance(expression, ast.Attribute) and expression.attr == "dtype":
+            return self._asked_at(frame, _extent(expression))
+        if not isinstance(expression, ast.Name):
+            return None
+        stores = _stores(frame.f_code, expression.id)
+        parameters = _parameters(frame.f_code)
+        if expression.id in parameters:
+            given = _given(frame, expression.id) if not stores and depth < _DEPTH else None
+            return None if given is None or frame.f_back is None else self._resolve(given, frame.f_back, depth + 1)
+        return self._asked_at(frame, stores[0]) if len(stores) == 1 else None
+
+    def _asked_at(self, frame: FrameType, position: _Position | None) -> torch.Tensor | None:
+        found = None if position is None else self._asked.get((id(frame), position))
+        return None if found is None else found[1]
+
+
+def _given(frame: FrameType, parameter: str) -> ast.expr | None:
+    """What the caller of ``frame`` gave for a parameter."""
+    call = None if frame.f_back is None else _call(frame.f_back)
+    if call is None:
+        return None
+    found = _keyword(call, parameter)
+    if found is not None:
+        return found
+    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    if parameter not in names:
+        return None
+    index = names.index(parameter) - (names[0] in ("self", "cls"))
+    return call.args[index] if 0 <= index < len(call.args) else None
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+# ----------------------------------------------------------------------------------------------------------- the source
+
+
+def _call(frame: FrameType) -> ast.Call | None:
+    """The call that ``frame`` is making, if all its arguments can be told apart."""
+    position = _position(frame.f_code, frame.f_lasti)
+    return None if position is None else _call_at(frame.f_code.co_filename, position)
+
+
+@lru_cache(maxsize=4096)
+def _call_at(filename: str, position: _Position) -> ast.Call | None:
+    first, last, start, end = position
+    lines = [line.encode() for line in linecache.getlines(filename)[first - 1 : last]]
+    if len(lines) != last - first + 1:
+        return None
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    try:
+        found = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(found, ast.Call) or any(isinstance(item, ast.Starred) for item in found.args):
+        return None
+    if any(keyword.arg is None for keyword in found.keywords):
+        return None
+    for node in ast.walk(found):
+        if isinstance(node, ast.expr):
+            _move(node, first, start)
+    return found
+
+
+def _move(node: ast.expr, first: int, start: int) -> None:
+    """Make the place of ``node`` one in its file; it was parsed on its own behind a parenthesis."""
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    node.col_offset += start - 1 if node.lineno == 1 else 0
+    node.end_col_offset += start - 1 if node.end_lineno == 1 else 0
+    node.lineno += first - 1
+    node.end_lineno += first - 1
+
+
+def _extent(node: ast.expr) -> _Position | None:
+    if node.end_lineno is None or node.end_col_offset is None:
+        return None
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+@lru_cache(maxsize=16384)
+def _position(code: CodeType, instruction: int) -> _Position | None:
+    """The source of an instruction, by its offset in bytes."""
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return None
+    first, last, start, end = next(islice(positions(), instruction // 2, None), (None,) * 4)
+    if first is None or last is None or start is None or end is None:
+        return None
+    return first, last, start, end
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+@lru_cache(maxsize=4096)
+def _stores(code: CodeType, name: str) -> list[_Position | None]:
+    """For each place that stores to the local variable ``name``, that of the ``x.dtype`` which it stores."""
+    found: list[_Position | None] = []
+    before: dis.Instruction | None = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.startswith(("STORE", "DELETE")) and name in _stored(instruction):
+            is_dtype = before is not None and before.opname == "LOAD_ATTR" and before.argval == "dtype"
+            is_first = _stored(instruction)[0] == name
+            found.append(_position(code, before.offset) if before is not None and is_dtype and is_first else None)
+        before = instruction
+    return found
+
+
+def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
+    """The names that an instruction stores to, in order."""
+    if not isinstance(instruction.argval, tuple):
+        return (str(instruction.argval),)
+    return instruction.argval[:1] if "LOAD" in instruction.opname else instruction.argval
