@@ -9,6 +9,8 @@ On top of what :func:`tests.support.oracle.normalise` takes out (docs/tracing.md
   ``2.``), with the six digits that tensors show, and the divisions of sizes that round down (``floor_divide``, ``div``
   with "trunc", ``floordiv``) are one;
 - a device that was not asked for is not told: there every tensor that is made names the example's, here it is None;
+- the dtype of an input that the program asks for is told as the number that it has in the example, which is what is
+  there;
 - ``x[:, 1]`` takes all of the first dimension there, and nothing is done for it here. Bounds that are not given are 0
   and the end.
 """
@@ -16,10 +18,13 @@ On top of what :func:`tests.support.oracle.normalise` takes out (docs/tracing.md
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import torch
+
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from tests.support.oracle import TextNode, normalise, parse_node, scan, split, typed_values
 
 END: Final = "9223372036854775807"
@@ -33,9 +38,10 @@ MAKES: Final = frozenset(
 """What makes tensors on a device: the last arguments, but for a memory format, are the device and pin_memory."""
 
 
-def normal_form(graph: object) -> list[str]:
-    """The nodes of a printed graph, one a line, and its result."""
-    return _NormalForm().run(normalise(str(graph)))
+def normal_form(graph: object, example: Sequence[object] = ()) -> list[str]:
+    """The nodes of a printed graph, one a line, and its result. ``example`` are the inputs that it was traced with."""
+    dtypes = {f"%{i}": str(DTYPE_NUMBERS[x.dtype]) for i, x in enumerate(example) if isinstance(x, torch.Tensor)}
+    return _NormalForm(dtypes=dtypes).run(normalise(str(graph)))
 
 
 @dataclass(slots=True)
@@ -46,6 +52,8 @@ class _NormalForm:
     """For lists and tuples that were put together, what is in them."""
     sizes: set[str] = field(default_factory=set)
     """What is computed from sizes alone."""
+    dtypes: dict[str, str] = field(default_factory=dict)
+    """The numbers of the dtypes of the inputs in the example."""
     count: int = 0
     lines: list[str] = field(default_factory=list)
 
@@ -149,6 +157,12 @@ class _NormalForm:
         inputs[3] = END if inputs[3] == "None" else inputs[3]
         return inputs[2:] == ["0", END, "1"] and self.same(node, inputs)
 
+    def dtype(self, node: TextNode, inputs: list[str]) -> bool:
+        found = self.dtypes.get(inputs[0])
+        if found is not None:
+            self.names[node.outputs[0][0]] = found
+        return found is not None
+
     def device(self, node: TextNode, inputs: list[str]) -> bool:
         self.names[node.outputs[0][0]] = "device"
         return True
@@ -165,6 +179,7 @@ _SPECIAL: Final[dict[str, Callable[[_NormalForm, TextNode, list[str]], bool]]] =
     "prim::TupleUnpack": _NormalForm.taken_apart,
     "aten::slice": _NormalForm.whole_slice,
     "prim::device": _NormalForm.device,
+    "prim::dtype": _NormalForm.dtype,
 }
 
 _LITERAL: Final = re.compile(r"(?:int|float|Tensor) \{?(-?\d[\d.e+-]*)\}?")
