@@ -157,7 +157,7 @@ class TensorLoader:
         try:
             moved: torch.UntypedStorage = storage.to(device=device)
             return moved
-        except (RuntimeError, AssertionError, NotImplementedError, AttributeError) as error:
+        except (RuntimeError, AssertionError, NotImplementedError, AttributeError, TypeError) as error:
             raise ArchiveError(
                 f"A tensor of the archive stands on '{device}', where PyTorch cannot put it: {_first_line(error)}",
                 member=self._member(record),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.load import load
 from rekindle.cli.exits import Trouble, first_line
 from rekindle.cli.progress import working
-from rekindle.errors import ArchiveLimitError, RekindleError
+from rekindle.errors import RekindleError
 from rekindle.program.function import Method
 from rekindle.program.module import ScriptModule
 
@@ -74,10 +75,20 @@ def reading(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise Trouble(f"{path}: {first_line(error)}") from None
-    except ArchiveLimitError as error:
-        raise Trouble(f"{path}: {first_line(error)} (if you trust the file, raise it with --limit)") from None
     except RekindleError as error:
-        raise Trouble(f"{path}: {first_line(error)}") from None
+        raise Trouble(f"{path}: {first_line(error)}{_way_out(error)}") from None
+
+
+def _way_out(error: RekindleError) -> str:
+    """The hint of an error, where it is one to those who call commands; what stands for it, where it is about Python's
+    arguments."""
+    hint = getattr(error, "hint", None) or ""
+    limit = re.search(r"ArchiveLimits\((\w+)=", hint)
+    if limit is not None:
+        return f" (if you trust the file, raise the limit: --limit {limit[1]}=NUMBER)"
+    if "map_location" in hint:
+        return " (move it: --map cpu)"
+    return f" ({hint.rstrip('.')})" if hint and "=" not in hint else ""
 
 
 def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location: Any = "cpu") -> ScriptModule:

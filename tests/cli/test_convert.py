@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 import rekindle
+from tests.archive.archives import members_of, with_members
 from tests.cli.conftest import Command
 
 GOLDEN = Path(__file__).parent.parent / "archive" / "golden"
@@ -73,6 +75,21 @@ def test_devices_that_programs_name(command: Command) -> None:
     assert command("convert", "gpu.pt", "cpu.pt", "--map", "cpu").code == 0
     for loaded in (rekindle.load("cpu.pt"), torch.jit.load("cpu.pt")):
         assert torch.equal(loaded(torch.ones(2)), torch.full((2,), 4.0))
+
+
+def test_a_device_that_is_not_here(command: Command) -> None:
+    members = members_of(Path("net.pt").read_bytes())
+    members["data.pkl"] = members["data.pkl"].replace(b"\x03\x00\x00\x00cpu", b"\x04\x00\x00\x00cuda")
+    Path("gpu.pt").write_bytes(with_members(members))
+    done = command("convert", "gpu.pt", "cpu.pt")
+    assert (done.code, done.out) == (2, "")
+    assert re.fullmatch(
+        r"rekindle: error: gpu\.pt: A tensor of the archive stands on 'cuda', where PyTorch cannot put it: [^\n]+ "
+        r"\(in 'data/\d'\) \(move it: --map cpu\)\n",
+        done.err,
+    )
+    assert command("convert", "gpu.pt", "cpu.pt", "--map", "cpu").code == 0
+    assert command("diff", "net.pt", "cpu.pt").code == 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
+from rekindle.cli.archives import LIMITS
 from rekindle.cli.progress import working
 from tests.cli.conftest import Command
 
@@ -113,18 +115,25 @@ def test_no_bar_for_quick_work_nor_without_a_terminal(
         (["show", "."], ".: Is a directory"),
         (["show", "text.pt"], "text.pt: The file is no archive: it has no zip directory."),
         (
+            ["show", "weights.pt"],
+            (
+                "weights.pt: The archive holds no program. "
+                "(torch.save wrote it, or torch.export: read it with torch.load or torch.export.load)"
+            ),
+        ),
+        (
             ["show", "net.pt", "--limit", "code_bytes=100"],
             (
                 "net.pt: The texts of the archive are longer than 100 bytes. "
-                "(in 'code/__torch__/tests/cli/conftest.py') (if you trust the file, raise it with --limit)"
+                "(in 'code/__torch__/tests/cli/conftest.py') (if you trust the file, raise the limit: "
+                "--limit code_bytes=NUMBER)"
             ),
         ),
         (
             ["show", "net.pt", "--limit", "code=1"],
             (
-                "Invalid value for '--limit': there is no limit 'code'; there are members, decompressed, ratio, "
-                "pickle_bytes, pickle_opcodes, pickle_memo, nesting, type_nesting, code_bytes, empty_tensor_bytes, "
-                "steps (see 'rekindle show --help')"
+                f"Invalid value for '--limit': there is no limit 'code'; there are {', '.join(LIMITS)} "
+                "(see 'rekindle show --help')"
             ),
         ),
         (
@@ -135,6 +144,7 @@ def test_no_bar_for_quick_work_nor_without_a_terminal(
 )
 def test_errors_are_one_line(command: Command, folder: Path, arguments: list[str], message: str) -> None:
     (folder / "text.pt").write_text("this is no archive", encoding="utf-8")
+    torch.save({"weight": torch.ones(2)}, "weights.pt")
     done = command(*arguments)
     assert (done.code, done.out, done.err) == (2, "", f"rekindle: error: {message}\n")
 
