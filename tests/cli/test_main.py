@@ -149,6 +149,15 @@ def test_errors_are_one_line(command: Command, folder: Path, arguments: list[str
     assert (done.code, done.out, done.err) == (2, "", f"rekindle: error: {message}\n")
 
 
+def test_someone_presses_ctrl_c(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **others: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rekindle.cli.archives.load", interrupted)
+    done = command("show", "net.pt")
+    assert (done.code, done.out, done.err) == (130, "", "\nrekindle: error: interrupted\n")
+
+
 def test_without_a_command_there_is_help(command: Command) -> None:
     done = command()
     assert (done.code, done.out) == (2, "")
