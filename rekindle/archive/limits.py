@@ -30,12 +30,16 @@ class ArchiveLimits:
     """How many values of an archive may stand within one another: modules, lists, tuples, dicts, objects."""
     type_nesting: int = 50
     """How many types may stand within one another: ``List[Dict[str, Tensor]]`` has three."""
-    code_bytes: int = 64 << 20
-    """The length of the program texts together."""
+    code_bytes: int = 16 << 20
+    """The length of the program texts together. Reading them takes about two seconds a mebibyte."""
     empty_tensor_bytes: int = 1 << 40
     """What the storage of a tensor on the device ``meta``, which has no bytes in the archive, may claim to have."""
-    steps: int = 10_000_000
-    """The instructions that ``__setstate__`` of all objects together may take."""
+    steps: int = 1_000_000
+    """The steps, of about two microseconds each, that ``__setstate__`` of all objects together may take. An archive
+    has another one for each 500 of its bytes."""
+    setstate_bytes: int = 256 << 20
+    """The bytes that ``__setstate__`` of all objects together may ask for, freed ones included; an archive may ask for
+    four times its own size on top."""
 
 
 DEFAULT_LIMITS: Final = ArchiveLimits()

@@ -80,7 +80,7 @@ class _Loader:
             preferred=upgraders_of(version, older_than(reader, version)),
             missing_class=custom_class,
         )
-        self.setter = StateSetter(limits, allow_setstate)
+        self.setter = StateSetter(limits, allow_setstate, reader.size)
 
     def module(self) -> ScriptModule:
         if self.legacy is not None:

@@ -1,0 +1,258 @@
+"""What code may take that runs while an archive is loaded: steps, which are about a microsecond each, and bytes.
+
+What an operator takes is told before it runs, from the sizes of what it is given: a few characters of a hostile archive
+ask for a text of a terabyte, or for the sum of a tensor whose stride of 0 makes it endless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import isqrt
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+
+from rekindle.errors import ArchiveLimitError, UnsafeArchiveError
+
+
+class Budget:
+    """What is left."""
+
+    def __init__(self, steps: int, bytes: int) -> None:
+        self._steps = steps
+        self._bytes = bytes
+
+    def step(self) -> None:
+        """Take a step.
+
+        Raises:
+            ArchiveLimitError: there is none left.
+        """
+        self._steps -= 1
+        if self._steps < 0:
+            raise _too_much("takes too many steps", "steps")
+
+    def spend(self, steps: int, bytes: int) -> None:
+        """
+        Raises:
+            ArchiveLimitError: that is more than there is left.
+        """
+        self._steps -= steps
+        self._bytes -= bytes
+        if self._steps < 0:
+            raise _too_much("takes too many steps", "steps")
+        if self._bytes < 0:
+            raise _too_much("takes too much memory", "setstate_bytes")
+
+
+def _too_much(problem: str, limit: str) -> ArchiveLimitError:
+    return ArchiveLimitError(
+        f"'__setstate__' {problem}.",
+        hint=f"If you trust this file, raise the limit: limits=rekindle.ArchiveLimits({limit}=…).",
+    )
+
+
+def refusal(method: str, kind: str) -> UnsafeArchiveError:
+    """The error for a method that calls an operator that may not run."""
+    return UnsafeArchiveError(
+        f"'{method}' calls '{kind}', which may not run while an archive is loaded.",
+        hint="Do not trust this file, unless you know why it does that.",
+    )
+
+
+# ---------------------------------------------------------------------------------------- numbers, texts and containers
+
+
+def size_of(value: object) -> int:
+    """About how many bytes a value takes, without what its items take; tensors count elsewhere.
+
+    Raises:
+        OverflowError: it is an integer of more than 64 bits, which programs do not have.
+    """
+    kind = type(value)
+    if kind is int:
+        if not -_LARGEST <= value < _LARGEST:  # type: ignore[operator]
+            raise OverflowError("an integer of more than 64 bits")
+        return 0
+    if kind is str:
+        return 4 * len(value)  # type: ignore[arg-type]
+    return 16 * len(value) if isinstance(value, (list, tuple, dict)) else 0
+
+
+_LARGEST: Final = 1 << 64
+
+
+def cost_of(kind: str, arguments: Sequence[Any]) -> tuple[int, int]:
+    """The steps and bytes that an operator takes beyond its results' own.
+
+    Raises:
+        OverflowError: it would make an integer of more than 64 bits, by far.
+    """
+    reading = 0
+    for argument in arguments:
+        if isinstance(argument, (str, list, tuple, dict)):
+            reading += len(argument) // 16
+    growth = _GROWTH.get(kind)
+    return reading, 0 if growth is None else growth(*arguments)
+
+
+def _power(base: object, exponent: object = 0, *rest: object) -> int:
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * max(exponent, 0) > 1100:
+        raise OverflowError("an integer of more than 64 bits")
+    return 0
+
+
+def _shift(value: object, places: object = 0) -> int:
+    if isinstance(value, int) and isinstance(places, int) and value.bit_length() + places > 1100:
+        raise OverflowError("an integer of more than 64 bits")
+    return 0
+
+
+def _factorial(value: object) -> int:
+    if isinstance(value, int) and value > 170:
+        raise OverflowError("an integer of more than 64 bits")
+    return 0
+
+
+def _times(left: object, right: object = 1) -> int:
+    if isinstance(left, int):
+        left, right = right, left
+    return size_of(left) * max(right, 0) if isinstance(left, (list, str)) and isinstance(right, int) else 0
+
+
+def _padded(text: str, width: int, *fill: str) -> int:
+    return 4 * max(width, 0)
+
+
+def _replaced(text: str, old: str, new: str, most: int = -1) -> int:
+    return 4 * (text.count(old) + 1) * len(new)
+
+
+_GROWTH: Final[dict[str, Callable[..., int]]] = {
+    **dict.fromkeys(("aten::pow", "aten::float_power"), _power),
+    "aten::__lshift__": _shift,
+    "aten::factorial": _factorial,
+    **dict.fromkeys(("aten::mul", "aten::mul_"), _times),
+    **dict.fromkeys(("aten::ljust", "aten::rjust", "aten::center", "aten::zfill"), _padded),
+    "aten::expandtabs": lambda text, tab=8: 4 * len(text) * max(tab, 1),
+    "aten::replace": _replaced,
+    "aten::join": lambda text, parts: 4 * (len(text) * len(parts) + sum(map(len, parts))),
+}
+"""Bytes that small arguments make."""
+
+
+# -------------------------------------------------------------------------------------------------------------- tensors
+
+
+class TensorCosts(TorchDispatchMode):
+    """Within it, every operator of PyTorch is tried on tensors without content first, which tells its costs."""
+
+    def __init__(self, budget: Budget, method: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._budget = budget
+        self._method = method
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        given = list(_tensors((args, kwargs)))
+        read = [tensor.numel() for tensor in given]
+        name = func._schema.name
+        if name in _NEVER:
+            raise refusal(self._method, name)
+        self._budget.spend(_FLAT + sum(read) // _AT_ONCE, 0)
+        written, bytes = self._results(func, args, kwargs, given)
+        self._budget.spend(_work(func, read, written) // _AT_ONCE, bytes)
+        return func(*args, **kwargs)
+
+    def _results(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
+    ) -> tuple[int, int]:
+        """The elements of what ``func`` would give, and the bytes of what of it would be new."""
+        name = func._schema.name
+        if name in _ABOUT_AS_LARGE or name.startswith(("quantized::", "sparse::", "rnn::")):
+            return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
+        if any(tensor.is_quantized or tensor.layout != torch.strided for tensor in given):
+            raise refusal(self._method, name)
+        emptied = tree_map_only(torch.Tensor, _without_content, (args, kwargs))
+        device = {"device": torch.device("meta")} if any(a.name == "device" for a in func._schema.arguments) else {}
+        try:
+            made = func(*emptied[0], **(emptied[1] | device))
+        except NotImplementedError:
+            raise refusal(self._method, name) from None  # nothing tells how large its result is before it runs
+        found = list(_tensors(made))
+        is_new = func._schema.is_mutable or not any(result.alias_info for result in func._schema.returns)
+        return sum(tensor.numel() for tensor in found), sum(_bytes(tensor) for tensor in found) if is_new else 0
+
+
+_FLAT: Final = 100
+"""Steps that any call of PyTorch takes."""
+_AT_ONCE: Final = 500
+"""Elements, and products of two, that a step is enough for."""
+
+_NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record_stream"})
+
+_ABOUT_AS_LARGE: Final = frozenset(
+    {
+        *("aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"),
+        *("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::dequantize", "aten::int_repr"),
+        *("aten::q_scale", "aten::q_zero_point", "aten::q_per_channel_scales", "aten::q_per_channel_zero_points"),
+        *("aten::q_per_channel_axis", "aten::qscheme", "aten::quantize_per_tensor", "aten::quantize_per_channel"),
+        *("aten::quantize_per_tensor_dynamic", "aten::detach", "aten::clone", "aten::copy_", "aten::to_dense"),
+        *("aten::_to_dense", "aten::coalesce", "aten::_coalesce", "aten::indices", "aten::values", "aten::_indices"),
+        *("aten::_values", "aten::alias", "aten::lift_fresh", "aten::_make_per_tensor_quantized_tensor"),
+        *("aten::view", "aten::permute", "aten::transpose", "aten::t", "aten::squeeze", "aten::unsqueeze"),
+    }
+)
+"""Operators that cannot be tried without content, or not with tensors of special kinds, and whose results are not much
+larger than what they are given."""
+
+_LINEAR: Final = frozenset(
+    {
+        *("sum", "mean", "amax", "amin", "max", "min", "prod", "all", "any", "argmax", "argmin", "norm", "var", "std"),
+        *("cat", "stack", "clone", "_to_copy", "copy_", "fill_", "zero_", "zeros", "ones", "full", "empty", "rand"),
+        *("randn", "randint", "arange", "linspace", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros"),
+        *("new_ones", "new_full", "new_empty", "empty_strided", "scalar_tensor", "eye", "tril", "triu", "sort", "topk"),
+        *("index_select", "gather", "index", "index_put_", "scatter_", "scatter", "flip", "roll", "repeat", "cumsum"),
+        *("cumprod", "where", "masked_fill", "masked_fill_", "embedding", "constant_pad_nd", "uniform_", "normal_"),
+    }
+)
+"""Operators, beside the elementwise ones and the views, that look at each element a few times only."""
+
+_PRODUCTS: Final = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear", "outer"})
+
+
+def _work(func: Any, read: Sequence[int], written: int) -> int:
+    """The elements or products that ``func`` looks at, at most."""
+    name = func._schema.name.rpartition("::")[2]
+    linear = sum(read) + written
+    if torch.Tag.pointwise in func.tags or name in _LINEAR or any(result.alias_info for result in func._schema.returns):
+        return linear
+    if func._schema.name in _ABOUT_AS_LARGE or "::" in name:
+        return 2 * linear
+    if name in _PRODUCTS:
+        factors = sorted(read)[-2:]
+        return linear + isqrt(factors[0] * factors[-1] * max(written, 1)) if factors else linear
+    return linear + max(read, default=1) * max(written, 1)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _without_content(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
