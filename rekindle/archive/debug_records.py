@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeVar
 
 from rekindle.archive.pickle_encoder import Encoder
@@ -168,13 +169,14 @@ class DebugRecords:
         table: tuple[object, ...] | None = None
         if type(value) is tuple and len(value) == 3 and value[0] == _WITH_TABLE:
             table, value = _exactly(value[1], tuple), value[2]
-        sources: dict[int, Source | None] = {}
+        sources: dict[int, _Read | None] = {}
         length = 0
         for mark in _exactly(value, tuple):
-            offset, place, *_ = _exactly(mark, tuple)
-            source, start, end = _exactly(place, tuple)
+            offset, place = _parts(mark, 2, 3)
+            source, start, end = _parts(place, 3, 3)
             if id(source) not in sources:
-                found = sources[id(source)] = _source(_exactly(source, tuple), table)
+                found = _source(_exactly(source, tuple), table)
+                sources[id(source)] = None if found is None else _Read(found)
                 length += 0 if found is None else len(found.text)
                 if length > _LONGEST:
                     raise _Unreadable
@@ -192,6 +194,14 @@ def _exactly(value: object, kind: type[T]) -> T:
     if type(value) is not kind:
         raise _Unreadable
     return value
+
+
+def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
+    """The first ``count`` items of a tuple that has them, and no more than ``most``."""
+    found = _exactly(value, tuple)
+    if not count <= len(found) <= most:
+        raise _Unreadable
+    return found[:count]
 
 
 def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Source | None:
@@ -219,10 +229,34 @@ def _entry(table: tuple[object, ...], index: object) -> str:
     return _exactly(table[place], str)
 
 
-def _range(source: Source | None, start: int, end: int) -> SourceRange:
-    if source is None or not 0 <= start <= end:
+_BLOCK: Final = 4096
+_LATER_BYTES: Final = bytes(range(0x80, 0xC0))
+"""What a character of UTF-8 does not begin with."""
+
+
+class _Read:
+    """A source whose places are told in bytes."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._encoded = b"" if source.text.isascii() else source.text.encode("utf-8", "replace")
+        blocks = range(0, len(self._encoded), _BLOCK)
+        self._before = [0, *accumulate(self._characters(at, at + _BLOCK) for at in blocks)]
+
+    def character(self, offset: int) -> int:
+        """The place in characters of a place in bytes."""
+        if not self._encoded:
+            return offset
+        offset = min(offset, len(self._encoded))
+        block = offset // _BLOCK
+        return self._before[block] + self._characters(block * _BLOCK, offset)
+
+    def _characters(self, start: int, end: int) -> int:
+        return len(self._encoded[start:end].translate(None, _LATER_BYTES))
+
+
+def _range(read: _Read | None, start: int, end: int) -> SourceRange:
+    if read is None or not 0 <= start <= end:
         return UNKNOWN_RANGE
-    if not source.text.isascii():
-        encoded = source.text.encode()
-        start, end = (len(encoded[:at].decode("utf-8", "ignore")) for at in (start, end))
-    return UNKNOWN_RANGE if end > len(source.text) else SourceRange(source, start, end)
+    start, end = read.character(start), read.character(end)
+    return UNKNOWN_RANGE if end > len(read.source.text) else SourceRange(read.source, start, end)

@@ -26,9 +26,12 @@ from rekindle.ir.types import (
     InterfaceType,
     TupleType,
 )
-from rekindle.program.class_texts import definitions_in, read_class
+from rekindle.program.class_texts import check_tuple, definitions_in, read_class
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, ClassDef, Def, Expr, StringLiteral
+
+_PARTS: Final = LIBRARY_CLASSES.count(".") + 2
+"""Of the name of a class written in C++."""
 
 _NO_OPERATORS: Final = frozenset({"torch.annotate", "torch.jit.annotate"})
 
@@ -102,12 +105,8 @@ class Outline:
     def library_classes(self) -> Iterator[str]:
         """The classes written in C++ that are mentioned."""
         for tree in self._trees():
-            name = dotted_name(Expr(tree)) if tree.kind == "." else None
-            if (
-                name is not None
-                and name.startswith(LIBRARY_CLASSES)
-                and name.count(".") == LIBRARY_CLASSES.count(".") + 1
-            ):
+            name = dotted_name(Expr(tree), _PARTS) if tree.kind == "." else None
+            if name is not None and name.startswith(LIBRARY_CLASSES) and name.count(".") == _PARTS - 1:
                 yield name
 
     def _trees(self) -> Iterator[Tree]:
@@ -135,6 +134,7 @@ class Outline:
         if base == "NamedTuple":
             slots = read_class(definition).slots
             types = tuple(parse_type_expression(annotation, self.names) for _, annotation in slots)
+            check_tuple(name, slots, types)
             return TupleType(types, name, tuple(field for field, _ in slots))
         if base == "Enum":
             return EnumType(name, ANY)

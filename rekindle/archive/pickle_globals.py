@@ -5,6 +5,7 @@ Nothing is looked up in Python: a name is a key of the table below, or a class o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -129,6 +130,19 @@ def check_view(tensor: TensorRecord) -> None:
     check(last < storage.count, "a tensor that reaches beyond its storage")
 
 
+_SMALL: Final = 1 << 20
+
+
+def check_content(tensor: TensorRecord) -> None:
+    """
+    Raises:
+        Malformed: the tensor, whose elements PyTorch is to look at, has many more of them than its storage: strides of
+            0 make a tensor as large as one likes.
+    """
+    numel = math.prod(tensor.sizes)
+    check(numel <= max(tensor.storage.count, _SMALL), "a part of a tensor that has more elements than its storage")
+
+
 def _bits(bits: object) -> tuple[str, ...]:
     if isinstance(bits, PickledTyped):
         bits = bits.value
@@ -173,6 +187,8 @@ def _quantizer(facts: tuple[object, ...], tensor: TensorRecord) -> QuantizerReco
         if scheme == known and len(facts) == 4:
             scales = expect(facts[1], TensorRecord, "a quantised tensor without scales")
             zero_points = expect(facts[2], TensorRecord, "a quantised tensor without zero points")
+            check_content(scales)
+            check_content(zero_points)
             axis = expect(facts[3], int, "a tensor that is quantised along no axis")
             check(0 <= axis < len(tensor.sizes), "a tensor that is quantised along no axis")
             expected = (tensor.sizes[axis],)
@@ -203,10 +219,13 @@ def _sparse(layout: object, *rest: object) -> SparseRecord:
         check(count + 2 <= len(rest) <= count + 3, problem)
         sizes, requires_grad, *others = rest
         parts = tuple(others[:count])
+    tensors = tuple(expect(part, TensorRecord, problem) for part in parts)
+    for tensor in tensors:
+        check_content(tensor)
     return SparseRecord(
         kind,
         _numbers(sizes, "a sparse tensor whose sizes are negative or none"),
-        tuple(expect(part, TensorRecord, problem) for part in parts),
+        tensors,
         expect(requires_grad, bool, "a tensor that neither takes gradients nor does not"),
     )
 

@@ -66,6 +66,7 @@ class _Machine:
         self.memo: dict[int, Any] = {}
         self.classes: dict[str, ClassName] = {}
         self.storages: dict[str, StorageRecord] = {}
+        self.complex_keys = 0
 
     def run(self) -> Pickle:
         data, instructions = self.data, _INSTRUCTIONS
@@ -160,6 +161,9 @@ class _Machine:
         check(type(target) is dict and len(items) % 2 == 0, "items are added to what is no dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
             check(type(key) in _KEYS, "a key of a dict that cannot be one")
+            if type(key) is complex:
+                self.complex_keys += 1
+                check(self.complex_keys <= _MOST_COMPLEX_KEYS, "more complex numbers as keys than any program has")
             target[key] = value
 
     def find(self, module: str, name: str) -> None:
@@ -214,6 +218,9 @@ class _Machine:
         check(same, f"two storages of the name '{printable(record.key)}' that differ")
         self.stack.append(known)
 
+
+_MOST_COMPLEX_KEYS: Final = 1000
+"""Any number of complex numbers have the same hash: a dict of them takes the square of their number in time."""
 
 _KEYS: Final = (str, int, float, bool, complex, TensorRecord)
 

@@ -12,7 +12,7 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.names import printable
 from rekindle.archive.records import UNSET, PickledEnum, PickledObject, PickledTyped, SparseRecord, TensorRecord
 from rekindle.archive.tensors import TensorLoader
-from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError, UndefinedNameError
+from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import (
     ANY,
@@ -56,6 +56,9 @@ _CONTAINERS: Final[dict[str, type]] = {
     )
 }
 """PyTorch's containers, which have items for Python too."""
+
+_SMALL: Final = 1 << 20
+"""Bytes that any tensor may have."""
 
 _MAGIC: Final = ("__len__", "__iter__", "__getitem__", "__contains__")
 
@@ -231,6 +234,7 @@ class ValueBuilder:
     def _object(self, record: PickledObject) -> Any:
         if record.name.startswith(LIBRARY_CLASSES):
             state = self._build(record.state, ANY)
+            self._check_content(state)
             return make_object(record.name, state, self._type_of(record.state, state), self._allow_setstate)
         type = self._class_called(record.name)
         if not isinstance(type, ClassType):
@@ -243,6 +247,15 @@ class ValueBuilder:
         else:
             self._fill(made, type, record.state)
         return made
+
+    def _check_content(self, state: object) -> None:
+        """Check that no tensor that code in C++ is to look at is larger than its bytes."""
+        if isinstance(state, torch.Tensor):
+            if state.numel() * state.element_size() > max(_SMALL, state.untyped_storage().nbytes()):
+                raise self._broken("a tensor of an object has more elements than its storage")
+        elif isinstance(state, (list, tuple, dict)):
+            for item in state.values() if isinstance(state, dict) else state:
+                self._check_content(item)
 
     def _state_for(self, setter: FunctionRecord, state: object) -> Any:
         arguments = setter.schema.arguments
@@ -279,12 +292,10 @@ class ValueBuilder:
     # ------------------------------------------------------------------------------------------------------------ types
 
     def _class_called(self, name: str) -> Type:
-        try:
-            return self._importer.load_type(name)
-        except UndefinedNameError:
-            raise self._broken(
-                f"there is an object of '{name}', which the code of the archive does not define"
-            ) from None
+        found = self._importer.find_type(name)
+        if found is None:
+            raise self._broken(f"there is an object of '{name}', which the code of the archive does not define")
+        return found
 
     def _type_of(self, record: object, value: Any) -> Type:
         """The type of a value, of which the record may tell more than the value does: what an empty list is one of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +126,14 @@ class SourceRange:
         begin = self.start - source.line_starts[index]
         width = max(1, min(self.end, source.line_starts[index] + len(source.line(index))) - self.start)
         out.append("    " + " " * begin + "^" * width)
-        return "\n".join(out)
+        return "\n".join(line.translate(_CONTROLS) for line in out)
+
+
+_CONTROLS: Final = dict.fromkeys(
+    (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    "\N{REPLACEMENT CHARACTER}",
+)
+"""Characters that would move the cursor of a terminal, or turn its text around."""
 
 
 UNKNOWN_RANGE = SourceRange(Source(""), 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -147,10 +148,10 @@ def _strip(name: str) -> str:
     return name
 
 
-def dotted_name(expr: Expr) -> str | None:
-    """``a.b.c`` as text, or None for any other expression."""
+def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
+    """``a.b.c`` as text; None for any other expression, and for one of more than ``most`` parts."""
     parts: list[str] = []
-    while expr.tree.kind == Select.KIND:
+    while expr.tree.kind == Select.KIND and len(parts) < most:
         select = Select(expr.tree)
         parts.append(select.selector.name)
         expr = select.value

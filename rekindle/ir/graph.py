@@ -291,8 +291,7 @@ class Graph:
             copy.attributes[name] = _copy_attribute(attribute)
         for block in node._blocks:
             copy.add_block().clone_from(block, value_map)
-        is_retyped = any(new.type is not old.type for new, old in zip(copy._inputs, node._inputs, strict=True))
-        copy._operator = node.operator if is_retyped else node._operator
+        copy._operator = node._operator
         return copy
 
     def copy(self) -> Graph:

@@ -260,22 +260,12 @@ class Node:
         self._check_index(index, len(self._inputs), "input")
         old = self._inputs[index]
         if old is not value:
-            self._keep_operator_for(old.type, value.type)
+            self._operator = None
             use = Use(self, index)
             del old._uses[use]
             self._inputs[index] = value
             value._uses[use] = None
         return old
-
-    def _keep_operator_for(self, old: Type, new: Type) -> None:
-        """Before an input of type ``old`` becomes one of type ``new``: what took the one takes its subtypes too, though
-        asking anew may find nothing. ``None`` in place of an optional is in code that will not run."""
-        if old is new:
-            return
-        if self._operator is None and _resolve_operator is not None:
-            self._operator = _resolve_operator(self)
-        if not new.is_subtype_of(old):
-            self._operator = None
 
     def replace_input_with(self, old: Value, new: Value) -> None:
         """Use ``new`` wherever ``old`` is an input."""

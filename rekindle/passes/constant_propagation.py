@@ -120,14 +120,24 @@ _MOST_BITS = 63
 """Ints of more bits than this are not made constants: the text form, archives and kernels know 64."""
 
 
+_LONGEST_TEXT = 1000
+"""Texts of more characters are neither made nor computed with: a program would double one in every line."""
+
+
 def _may_be_huge(node: Node) -> bool:
-    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``.
-    The program may never come here."""
-    if node.kind not in _GROWING or len(node.inputs) < 2:
+    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``,
+    ``"".ljust(10**9)``. The program may never come here."""
+    values = [value_of(value.node) for value in node.inputs]
+    if any(isinstance(value, str) for value in values):
+        return node.kind in _GROWING or any(
+            len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
+            for value in values
+        )
+    if node.kind == "aten::factorial":
+        return any(isinstance(value, int) and value > _MOST_BITS for value in values)
+    if node.kind not in _GROWING or len(values) < 2:
         return False
-    left, right = (value_of(value.node) for value in node.inputs[:2])
-    if isinstance(left, str) or isinstance(right, str):
-        return True
+    left, right = values[:2]
     return (
         isinstance(left, int)
         and isinstance(right, int)
@@ -146,6 +156,8 @@ _GROWING: dict[str, Callable[[int, int], int]] = {
 def _is_huge(result: object) -> bool:
     if isinstance(result, tuple):
         return any(_is_huge(item) for item in result)
+    if isinstance(result, str):
+        return len(result) > _LONGEST_TEXT
     return isinstance(result, int) and not -(1 << _MOST_BITS) <= result < 1 << _MOST_BITS
 
 

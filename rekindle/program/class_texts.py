@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from rekindle.errors import ParseError, Source
+import torch
+
+from rekindle.errors import CompileError, ParseError, Source, SourceRange
 from rekindle.frontend.type_expressions import dotted_name
 from rekindle.ir.types import TENSOR, Type
 from rekindle.ir.types.named import AttributeKind
@@ -58,7 +63,8 @@ def read_class(definition: ClassDef) -> ClassText:
     """What the body of a class says.
 
     Raises:
-        ParseError: there is something in it that classes of archives do not have.
+        ParseError: there is something in it that classes of archives do not have; a name stands for two things, or is
+            one that Python or PyTorch keeps for itself.
     """
     body = ClassText([], [], [])
     for statement in definition.body:
@@ -68,7 +74,61 @@ def read_class(definition: ClassDef) -> ClassText:
             _read_assignment(body, Assign(statement.tree))
         elif statement.tree.kind != "pass":
             raise _not_in_class(statement)
+    _check_names(body, definition.name.range)
     return body
+
+
+_MOST_VALUES: Final = 10_000
+
+
+def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[Type]) -> None:
+    """
+    Raises:
+        CompileError: Python cannot have a NamedTuple of these fields, or it is larger than any program needs: thirty
+            that hold each other twice have more values than memory has bytes.
+    """
+    for field, annotation in fields:
+        if not field.isidentifier() or keyword.iskeyword(field) or field.startswith("_"):
+            raise CompileError(f"a NamedTuple cannot have a field '{field}'", annotation.range)
+    parts = list(types)
+    count = 0
+    while parts:
+        parts += parts.pop().contained
+        count += 1
+        if count > _MOST_VALUES:
+            raise CompileError(
+                f"the NamedTuple '{name}' has more than {_MOST_VALUES} values, with those of the NamedTuples in it",
+                fields[0][1].range,
+            )
+
+
+_NAMES_OF_MODULES: Final = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
+"""Where modules keep what they consist of."""
+
+
+_NAMES_OF_PYTHON: Final = frozenset(
+    {
+        *(name for name in (*dir(type), "__dict__", "__slots__", "__getattr__", "__del__") if name.startswith("__")),
+        *("__get__", "__set__", "__delete__", "__set_name__", "__init_subclass__", "__class_getitem__"),
+    }
+)
+"""What Python looks up for its own purposes."""
+
+
+def _is_kept(name: str) -> bool:
+    return name in _NAMES_OF_MODULES or name in _NAMES_OF_PYTHON or name.startswith("_rekindle_")
+
+
+def _check_names(body: ClassText, place: SourceRange) -> None:
+    attributes = [name for name, _ in (*body.slots, *body.constants)]
+    known: set[str] = set()
+    for name in (*attributes, *(method.name.name for method in body.methods)):
+        if name in known:
+            raise ParseError(f"this class has two things of the name '{name}'", place)
+        known.add(name)
+    for name in attributes:
+        if _is_kept(name):
+            raise ParseError(f"this class has an attribute '{name}', a name that is kept for other purposes", place)
 
 
 def _read_assignment(body: ClassText, assign: Assign) -> None:

@@ -213,9 +213,25 @@ def give_python_class(owner: ClassType) -> None:
     methods |= {name: _python_property(item) for name, item in owner.properties.items()}
     if "__init__" in methods:
         methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
-    made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **methods})
+    made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **_without_hidden_calls(methods)})
     keep_type(made, owner)
     owner.python_class = made
+
+
+_HIDDEN_CALLS: Final = frozenset(
+    {
+        *("__del__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__dir__", "__new__"),
+        *("__class__", "__slots__", "__init_subclass__", "__class_getitem__", "__set_name__", "__prepare__"),
+        *("__get__", "__set__", "__delete__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__"),
+        *("__copy__", "__deepcopy__", "__sizeof__", "__fspath__", "__buffer__", "__subclasshook__"),
+    }
+)
+"""Methods that Python calls where its user has not asked for anything: when an object dies, is looked at, copied."""
+
+
+def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:
+    """The methods that Python's users call; all of them are there for compiled code."""
+    return {name: method for name, method in methods.items() if name not in _HIDDEN_CALLS}
 
 
 def _python_method(record: FunctionRecord) -> Callable[..., Any]:

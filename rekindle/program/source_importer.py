@@ -30,7 +30,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.program.class_texts import ClassText, definitions_in, read_class
+from rekindle.program.class_texts import ClassText, check_tuple, definitions_in, read_class
 from rekindle.program.classes import give_python_class
 from rekindle.program.definition import define_function
 from rekindle.runtime.executor import execute
@@ -200,8 +200,6 @@ class SourceImporter:
             owner.constants[name] = self._constant(value)
         for method in body.methods:
             name = method.name.name
-            if name in owner.methods:
-                raise CompileError(f"the class '{owner.name}' has two methods '{name}'", method.name.range)
             owner.methods[name] = self._function(f"{owner.name}.{name}", method, self._binding(owner, name, body))
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
@@ -233,12 +231,16 @@ class SourceImporter:
     def _named_tuple(self, name: str, definition: ClassDef) -> None:
         slots = read_class(definition).slots
         types = tuple(parse_type_expression(annotation, self.names) for _, annotation in slots)
+        check_tuple(name, slots, types)
         self._types[name] = TupleType(types, name, tuple(field for field, _ in slots))
 
     def _enum(self, name: str, definition: ClassDef) -> None:
         members = {member: self._constant(value) for member, value in read_class(definition).constants}
         basename = name.rpartition(".")[2]
-        python = enum.Enum(basename, members, module=name.rpartition(".")[0])  # type: ignore[misc]
+        try:
+            python = enum.Enum(basename, members, module=name.rpartition(".")[0])  # type: ignore[misc]
+        except (TypeError, ValueError) as error:
+            raise CompileError(f"Python cannot have this enum: {error}", definition.name.range) from None
         first = next(iter(members.values()), None)
         self._types[name] = EnumType(name, infer_type(first) or ANY, dict(python.__members__), python)
 

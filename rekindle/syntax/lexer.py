@@ -285,9 +285,15 @@ def _identifier(source: Source, begin: int, end: int) -> str:
     return word
 
 
+_LONGEST_NUMBER = 1000
+"""Programs know numbers of 64 bits; Python refuses to read those of some thousand digits."""
+
+
 def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
     """The number in ``[begin, at)``, which nothing may follow that looks like a part of it."""
     number = text[begin:at]
+    if len(number) > _LONGEST_NUMBER:
+        raise ParseError(f"A number has more than {_LONGEST_NUMBER} characters.", source.range(begin, at))
     if at < end and (text[at].isalnum() or text[at] == "_"):
         tail = at
         while tail < end and (text[tail].isalnum() or text[tail] == "_"):
