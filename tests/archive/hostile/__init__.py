@@ -1,0 +1,1 @@
+"""Archives that mean harm, and archives that are merely broken: what loading makes of them."""
