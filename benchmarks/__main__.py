@@ -19,14 +19,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compile_time, fork_wait, interpreter, trace_time
+from benchmarks import archives, compile_time, fork_wait, interpreter, trace_time
 
 OUTPUT = Path(__file__).parent / "output"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
-    parser.add_argument("--only", choices=("compile_time", "trace_time", "interpreter", "fork_wait"))
+    parser.add_argument("--only", choices=("compile_time", "trace_time", "interpreter", "fork_wait", "archives"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
@@ -48,6 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
         tasks = fork_wait.run(2 if options.quick else 20)
         found["fork_wait"] = [_as_json(row) for row in tasks]
         console.print(_table("Tasks that are forked and waited for", _tasks_table(tasks)))
+    if options.only in (None, "archives"):
+        files = archives.run(1 if options.quick else 10)
+        found["archives"] = [_as_json(row) for row in files]
+        console.print(_table("Archives, read and written", archives.table(files)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console.print(f"written: {options.out}")

@@ -30,6 +30,7 @@ def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) ->
     ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
     offsets = _byte_offsets(text, [offset for offset, _ in ranges])
     marks = [(offset, table.source(range.source), range) for offset, (_, range) in zip(offsets, ranges, strict=True)]
+    written: dict[int, int] = {}
     out = Encoder()
     out.mark()
     out.text(_WITH_TABLE)
@@ -42,7 +43,12 @@ def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) ->
         out.mark()
         out.integer(offset)
         out.mark()
-        _write_source(out, source)
+        known = written.get(id(source))
+        if known is None:
+            _write_source(out, source)
+            written[id(source)] = out.remember()
+        else:
+            out.recall(known)
         for end in (range.start, range.end):
             out.integer(_written_offset(range.source, end))
         out.close_tuple()
@@ -116,7 +122,7 @@ def _written_offset(source: Source, offset: int) -> int:
     """An offset in the text of a source as one in the text that is written: in bytes, with the columns that were cut
     off its lines."""
     indents = (source.line_index(offset) + 1) * source.dedent
-    return indents + len(source.text[:offset].encode("utf-8", "replace"))
+    return indents + (offset if source.text.isascii() else len(source.text[:offset].encode("utf-8", "replace")))
 
 
 def _byte_offsets(text: str, offsets: Sequence[int]) -> list[int]:

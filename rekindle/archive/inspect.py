@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from rekindle.archive.collection import no_collection
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.foreign import is_installed
 from rekindle.archive.legacy import MODEL, read_legacy
@@ -48,7 +49,7 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
         CompileError: its texts are no programs.
     """
     reader = ArchiveReader(f, limits)
-    with room_to_recurse(UNKNOWN_RANGE):
+    with no_collection(), room_to_recurse(UNKNOWN_RANGE):
         return _Inspector(reader).summary()
 
 

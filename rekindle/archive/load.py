@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rekindle.archive.collection import no_collection
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
@@ -52,7 +53,7 @@ def load(
     """
     reader = ArchiveReader(f, limits, use_mmap=mmap)
     reader.check_program()
-    with room_to_recurse(UNKNOWN_RANGE):
+    with no_collection(), room_to_recurse(UNKNOWN_RANGE):
         module = _Loader(reader, map_location, limits, allow_setstate).module()
     for name in _extra_files or ():
         assert _extra_files is not None

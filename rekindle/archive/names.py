@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from typing import Final
 
 from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_name(name: str) -> None:
@@ -25,7 +29,7 @@ def check_name(name: str) -> None:
 def _why_unsafe(name: str) -> str | None:
     if not name:
         return "is empty"
-    if any(ord(c) < 32 or ord(c) == 127 for c in name):
+    if _CONTROL.search(name):
         return "holds control characters"
     if "\\" in name:
         return "holds a backslash"

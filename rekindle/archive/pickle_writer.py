@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import torch
@@ -63,14 +62,19 @@ class ValuePickler:
         self._memo: dict[int, tuple[int, object]] = {}
         self._persistent: dict[tuple[str, torch.dtype], int] = {}
         self._open: set[int] = set()
-        self._path: list[str] = []
+        self._path: list[object] = []
+        """Names of attributes as texts; places in tuples and lists, and keys, as tuples of one."""
 
     def pickle(self, value: object, type: Type) -> bytes:
         """
         Raises:
             SaveError: there is something in it that archives cannot hold.
         """
-        self._value(value, type)
+        try:
+            self._value(value, type)
+        except SaveError as error:
+            error.path = error.path or self._where()
+            raise
         return self._encoder.finish()
 
     # ------------------------------------------------------------------------------------------------------ dispatching
@@ -152,8 +156,9 @@ class ValuePickler:
         types = found.elements if isinstance(found, TupleType) else [type_of_value(item) for item in value]
         self._encoder.mark()
         for index, (item, item_type) in enumerate(zip(value, types, strict=True)):
-            with self._at(f"[{index}]"):
-                self._value(item, item_type)
+            self._path.append((index,))
+            self._value(item, item_type)
+            self._path.pop()
         self._encoder.close_tuple()
 
     def _list(self, value: list[Any], type: ListType) -> None:
@@ -165,8 +170,9 @@ class ValuePickler:
         out.empty_list()
         out.mark()
         for index, item in enumerate(value):
-            with self._at(f"[{index}]"):
-                self._value(item, type.element)
+            self._path.append((index,))
+            self._value(item, type.element)
+            self._path.pop()
         out.close_list()
         if builder is None:
             out.text(self._annotation_of(type))
@@ -180,9 +186,10 @@ class ValuePickler:
         out.empty_dict()
         out.mark()
         for key, item in value.items():
-            with self._at(f"[{key!r}]" if isinstance(key, (str, int)) else "[…]"):
-                self._value(key, type.key)
-                self._value(item, type.value)
+            self._path.append((key,))
+            self._value(key, type.key)
+            self._value(item, type.value)
+            self._path.pop()
         out.close_dict()
         out.text(self._annotation_of(type))
         out.close_tuple()
@@ -204,15 +211,17 @@ class ValuePickler:
         out.new_object()
         state = self._state_of(value, found)
         if state is not None:
-            with self._at("__getstate__()"):
-                self._value(*state)
+            self._path.append("__getstate__()")
+            self._value(*state)
+            self._path.pop()
         else:
             out.empty_dict()
             out.mark()
             for name, item, item_type in self._attributes_of(value, found):
-                with self._at(name):
-                    out.text(name)
-                    self._value(item, item_type)
+                self._path.append(name)
+                out.text(name)
+                self._value(item, item_type)
+                self._path.pop()
             out.close_dict()
         out.build()
 
@@ -328,24 +337,18 @@ class ValuePickler:
 
     # ----------------------------------------------------------------------------------------------------------- places
 
-    @contextmanager
-    def _at(self, step: str) -> Iterator[None]:
-        """Within, what is refused stands at this step below what is written."""
-        self._path.append(step)
-        try:
-            yield
-        except SaveError as error:
-            if not error.path:
-                error.path = self._where()
-            raise
-        finally:
-            self._path.pop()
-
     def _where(self) -> str:
-        return "".join(step if step.startswith("[") else f".{step}" for step in self._path).removeprefix(".")
+        """The path to the value that is being written. It is told where writing stopped, so nobody puts it back."""
+        return "".join(f".{step}" if isinstance(step, str) else f"[{_key(step)}]" for step in self._path).lstrip(".")
 
     def _refusal(self, message: str, hint: str | None = None) -> SaveError:
         return SaveError(message, path=self._where(), hint=hint)
+
+
+def _key(step: object) -> str:
+    """A place or a key as it can stand in a path."""
+    key = step[0] if isinstance(step, tuple) else step
+    return repr(key) if isinstance(key, (str, int)) else "…"
 
 
 # ---------------------------------------------------------------------------------------------------------------- types

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.archive.collection import no_collection
 from rekindle.archive.debug_records import write_debug_records
 from rekindle.archive.format_version import version_for
 from rekindle.archive.pickle_writer import ValuePickler
@@ -57,7 +58,8 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     if not isinstance(m, ScriptModule):
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
-    return _Saver().archive(m, extra_files or {})
+    with no_collection():
+        return _Saver().archive(m, extra_files or {})
 
 
 def _module_of(function: Function) -> ScriptModule:

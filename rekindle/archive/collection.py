@@ -1,0 +1,47 @@
+"""Python's collector of garbage, which loading and saving keep waiting.
+
+Reading a program makes some hundred thousand objects, all of which stay. The collector looks at them, and at whatever
+else the process holds, again and again, which takes more time than all the rest.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Pause:
+    """The collector is one for all threads: it stops with the first that asks and goes on with the last."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.was_enabled = False
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.users == 0:
+                self.was_enabled = gc.isenabled()
+                gc.disable()
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0 and self.was_enabled:
+                gc.enable()
+
+
+_PAUSE = _Pause()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Within, garbage in cycles is not collected, unless somebody asks for it."""
+    _PAUSE.enter()
+    try:
+        yield
+    finally:
+        _PAUSE.leave()
