@@ -152,6 +152,8 @@ class ValuePickler:
     # ------------------------------------------------------------------------------------------------------- containers
 
     def _tuple(self, value: tuple[Any, ...], type: Type) -> None:
+        # A class derived from tuple may refuse to be measured or walked over.
+        value = tuple(tuple.__iter__(value))
         found = _member(type, lambda part: isinstance(part, TupleType) and len(part.elements) == len(value))
         types = found.elements if isinstance(found, TupleType) else [type_of_value(item) for item in value]
         self._encoder.mark()

@@ -71,6 +71,19 @@ def test_every_version_of_the_format_is_there() -> None:
             found[members.read(name).decode().strip() + layout] += 1
     # No operator makes an archive a 6 or a 7.
     assert set(found) == {"1 model.json", "1", "2", "3", "4", "5", "8", "9", "10"}
+    written_today = {rekindle.inspect(archive.path).version for archive in ARCHIVES if archive.name.startswith("2.13/")}
+    assert written_today == {3, 4, 5, 8, 9, 10}
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
+def test_nothing_in_them_is_missing_here(archive: GoldenArchive) -> None:
+    summary = rekindle.inspect(archive.path)
+    assert not summary.missing_operators
+    assert not summary.missing_classes
+    assert {call["method"] for call in archive.calls} <= {
+        method.name.rpartition("__")[0] or method.name
+        for method in summary.methods  # forward__1 is an overload
+    }
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)

@@ -158,6 +158,29 @@ def test_objects_with_a_state_of_their_own():
     assert in_torch(archive(module))() == 301
 
 
+class Walled(tuple):
+    """A tuple that is no sequence, as packages have them."""
+
+    def __len__(self):
+        raise NotImplementedError
+
+    def __iter__(self):
+        raise NotImplementedError
+
+
+def test_a_tuple_that_cannot_be_walked_over():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.walled = Walled((1, Walled((2.5, "a"))))
+
+        def forward(self):
+            return self.walled
+
+    archive = rekindle.script(Net()).save_to_buffer()
+    assert rekindle.load(archive)() == torch.jit.load(io.BytesIO(archive))() == (1, (2.5, "a"))
+
+
 class Untyped(nn.Module):
     def __init__(self):
         super().__init__()

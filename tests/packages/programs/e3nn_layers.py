@@ -14,7 +14,7 @@ e3nn.set_optimization_defaults(jit_mode="script")
 from e3nn import nn, o3  # noqa: E402
 from e3nn.nn.models.v2106.gate_points_networks import SimpleNetwork  # noqa: E402
 from e3nn.util.jit import compile as compiled, script  # noqa: E402
-from keeping import main  # noqa: E402
+from keeping import main, reloaded  # noqa: E402
 
 
 def product(make: Callable[[], Any], whole: bool) -> Callable[[], Any]:
@@ -81,6 +81,12 @@ def network() -> Any:
     return result.detach(), {name: p.grad for name, p in net.named_parameters()}
 
 
+def archive() -> Any:
+    module = nn.Gate("3x0e", [torch.relu], "2x0e", [torch.sigmoid], "2x1o")
+    x = module.irreps_in.randn(4, -1)
+    return reloaded(compiled(module))(x).detach()
+
+
 if __name__ == "__main__":
     parts = {f"product, {name}": product(make, whole=False) for name, make in PRODUCTS.items()}
     parts |= {f"product, {name}, scripted": product(make, whole=True) for name, make in PRODUCTS.items()}
@@ -94,5 +100,6 @@ if __name__ == "__main__":
         "activation": traced(lambda: nn.Activation("4x0e + 1x0o", [torch.tanh, torch.abs])),
         "perceptron": perceptron,
         "network": network,
+        "archive": archive,
     }
     main(parts)

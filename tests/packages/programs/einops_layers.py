@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from einops.layers.torch import Rearrange, Reduce
-from keeping import main
+from keeping import main, reloaded
 
 
 class Net(torch.nn.Module):
@@ -33,5 +33,9 @@ def layers() -> Any:
     return reduced, torch.jit.script(Rearrange("b c (n m) -> (b m) n c", n=2))(x)
 
 
+def archive() -> Any:
+    return reloaded(torch.jit.script(Net()))(torch.randn(2, 3, 8, 8)).detach()
+
+
 if __name__ == "__main__":
-    main({"net": net, "layers": layers})
+    main({"net": net, "layers": layers, "archive": archive})

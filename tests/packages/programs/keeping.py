@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+
+def reloaded(module: Any) -> Any:
+    """What is compiled, saved as an archive and loaded again."""
+    archive = io.BytesIO()
+    torch.jit.save(module, archive)
+    archive.seek(0)
+    return torch.jit.load(archive)
 
 
 def main(parts: dict[str, Callable[[], Any]]) -> None:

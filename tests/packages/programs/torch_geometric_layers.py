@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from keeping import main
+from keeping import main, reloaded
 from torch_geometric import nn
 from torch_geometric.nn.pool.connect import ConnectOutput
 from torch_geometric.nn.pool.select import SelectOutput
@@ -72,6 +72,12 @@ def pooled(make: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
+def archive() -> Any:
+    module = reloaded(torch.jit.script(nn.GraphSAGE(8, 16, 2, 3, jk="cat").eval()))
+    with torch.no_grad():
+        return module(torch.randn(4, 8), EDGES)
+
+
 def classes() -> Any:
     """The two classes that are scripted at import."""
     selected = SelectOutput(torch.tensor([0, 1]), 2, torch.tensor([0, 0]), 1)
@@ -84,5 +90,5 @@ if __name__ == "__main__":
     parts |= {name: scripted(make) for name, make in NORMS.items()}
     parts |= {f"{name}Aggregation": scripted(getattr(nn, f"{name}Aggregation"), BATCH) for name in AGGREGATIONS}
     parts |= {"TopKPooling": pooled(lambda: nn.TopKPooling(8)), "SAGPooling": pooled(lambda: nn.SAGPooling(8))}
-    parts |= {"classes": classes}
+    parts |= {"classes": classes, "archive": archive}
     main(parts)
