@@ -152,7 +152,7 @@ class _Saver:
             if isinstance(type, FunctionType):
                 yield type.function.graph
             elif isinstance(type, ClassType):
-                for method in (*type.methods.values(), *type.static_methods.values()):
+                for method in (*type.methods.values(), *type.static_methods.values(), *type.pre_hooks, *type.hooks):
                     yield method.graph
 
 

@@ -267,7 +267,9 @@ class ValueBuilder:
         python_class = _CONTAINERS.get(type.name)
         has_items = python_class is not None or any(name in type.methods for name in _MAGIC)
         cls = ScriptContainer if has_items else ScriptModule
-        return cls._of_type(type, python_class=python_class)
+        made = cls._of_type(type, python_class=python_class)
+        made._register_hooks()
+        return made
 
     def _fill(self, made: Any, type: ClassType, state: object) -> None:
         if state is UNSET or not isinstance(state, dict):

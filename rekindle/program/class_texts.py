@@ -49,6 +49,9 @@ class ClassText:
     parameters: frozenset[str] = frozenset()
     buffers: frozenset[str] | None = None
     """None in archives that do not tell."""
+    pre_hooks: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+    """The methods that run before and behind ``forward``, in this order."""
 
     def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
         if name in self.parameters:
@@ -146,11 +149,15 @@ def _read_assignment(body: ClassText, assign: Assign) -> None:
         raise _not_in_class(assign)
     name = Var(target.tree).name.name
     if name in ("__parameters__", "__buffers__", "__annotations__", "__forward_hooks__", "__forward_pre_hooks__"):
-        names = frozenset(_string(item) for item in _items(assign))
+        names = tuple(_string(item) for item in _items(assign))
         if name == "__parameters__":
-            body.parameters = names
+            body.parameters = frozenset(names)
         elif name == "__buffers__":
-            body.buffers = names
+            body.buffers = frozenset(names)
+        elif name == "__forward_pre_hooks__":
+            body.pre_hooks = names
+        elif name == "__forward_hooks__":
+            body.hooks = names
     elif assign.value is not None:
         body.constants.append((name, assign.value))
     elif assign.annotation is not None:

@@ -213,7 +213,8 @@ def give_python_class(owner: ClassType) -> None:
     methods |= {name: _python_property(item) for name, item in owner.properties.items()}
     if "__init__" in methods:
         methods["__init__"] = _python_init(owner.basename, owner.methods["__init__"])
-    made = type(owner.basename, (), {"__module__": __name__, **owner.constants, **_without_hidden_calls(methods)})
+    body = {"__module__": owner.name.rpartition(".")[0], **owner.constants, **_without_hidden_calls(methods)}
+    made = type(owner.basename, (), body)
     keep_type(made, owner)
     owner.python_class = made
 

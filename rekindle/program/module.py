@@ -14,7 +14,7 @@ from rekindle.frontend.emission import SelfBinding
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
-from rekindle.program.calling import fit_value
+from rekindle.program.calling import call, fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method
@@ -38,6 +38,16 @@ _OF_FORWARD = frozenset(
 
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
 """Methods of PyTorch's containers that change which items there are."""
+
+
+class _CompiledHook:
+    """A hook of an archive, as ``nn.Module`` calls hooks: with the module, a tuple of arguments, and the result."""
+
+    def __init__(self, record: FunctionRecord) -> None:
+        self.record = record
+
+    def __call__(self, module: torch.nn.Module, *given: Any) -> Any:
+        return call(self.record, (module, *given), {})
 
 
 class ScriptModule(torch.nn.Module, Savable):
@@ -74,6 +84,13 @@ class ScriptModule(torch.nn.Module, Savable):
         own["_rekindle_binding"] = binding or ObjectBinding(type)
         own["_rekindle_python_class"] = python_class
         return self
+
+    def _register_hooks(self) -> None:
+        """Have Python's calls of the module run the hooks that its type was read with."""
+        for record in self._rekindle_type.pre_hooks:
+            self.register_forward_pre_hook(_CompiledHook(record))
+        for record in self._rekindle_type.hooks:
+            self.register_forward_hook(_CompiledHook(record))
 
     # ---------------------------------------------------------------------------------------------------------- program
 

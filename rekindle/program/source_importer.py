@@ -32,6 +32,7 @@ from rekindle.ir.types import (
 )
 from rekindle.program.class_texts import ClassText, check_tuple, definitions_in, read_class
 from rekindle.program.classes import give_python_class
+from rekindle.program.context_effects import give_effect
 from rekindle.program.definition import define_function
 from rekindle.runtime.executor import execute
 from rekindle.syntax.parser import parse_expression
@@ -185,6 +186,7 @@ class SourceImporter:
         if not type.attributes and "__init__" in type.methods:
             type.methods["__init__"].ensure_defined()
         give_python_class(type)
+        give_effect(type)
 
     def _module(self, name: str, definition: ClassDef) -> None:
         type = self._types[name] = ClassType(name, is_module=True)
@@ -198,9 +200,17 @@ class SourceImporter:
             owner.add_attribute(name, type, body.kind_of(name, type, owner.is_module))
         for name, value in body.constants:
             owner.constants[name] = self._constant(value)
+        records: dict[str, FunctionRecord] = {}
         for method in body.methods:
             name = method.name.name
-            owner.methods[name] = self._function(f"{owner.name}.{name}", method, self._binding(owner, name, body))
+            records[name] = self._function(f"{owner.name}.{name}", method, self._binding(owner, name, body))
+        for names, found in ((body.pre_hooks, owner.pre_hooks), (body.hooks, owner.hooks)):
+            for name in names:
+                if name not in records:
+                    raise CompileError(f"the class '{owner.name}' lacks its hook '{name}'", definition.range)
+                found.append(records[name])
+        hooks = {*body.pre_hooks, *body.hooks}
+        owner.methods.update((name, record) for name, record in records.items() if name not in hooks)
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
         """The type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""

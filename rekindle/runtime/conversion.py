@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import operator
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 
@@ -41,7 +42,7 @@ from rekindle.ir.types import (
     kept_type,
 )
 from rekindle.ops.library_objects import class_of_library_object
-from rekindle.ops.values import ScriptObject, named_tuple_class
+from rekindle.ops.values import ScriptObject, named_tuple_class, new_object
 
 Converter: TypeAlias = Callable[[Any], Any]
 """Gives a value as the program takes it: itself where it fits. Raises :class:`NoMatch`."""
@@ -93,6 +94,18 @@ def class_of(value: object) -> Type | None:
     else:
         found = getattr(value, "_rekindle_type", None) or kept_type(type(value))
     return found if isinstance(found, Type) else None
+
+
+def is_namesake(cls: type, type: ClassType | EnumType) -> bool:
+    """Whether a class of Python is called as that of a program that was loaded: it stands for the same class then."""
+    made = type.python_class
+    if made is None or not made.__module__.startswith("__torch__"):
+        return False
+    module = "" if cls.__module__ == "__main__" else f"{cls.__module__}."
+    return _MANGLED.sub("", type.name) == f"__torch__.{module}{cls.__name__}"
+
+
+_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
@@ -356,6 +369,26 @@ class _Walk(threading.local):
     """The objects whose attributes are still to be looked at, while a value is converted on this thread."""
 
     queue: list[tuple[Any, ClassType, str]] | None = None
+    twins: dict[int, Any] | None = None
+
+    def twin_of(self, value: Any, type: ClassType) -> Any:
+        """An object of ``type`` with the attributes of ``value``; one object has one twin, even within itself."""
+        if self.twins is not None:
+            return self._twin(value, type, self.twins)
+        self.twins = {}
+        try:
+            return self._twin(value, type, self.twins)
+        finally:
+            self.twins = None
+
+    def _twin(self, value: Any, type: ClassType, twins: dict[int, Any]) -> Any:
+        if id(value) in twins:
+            return twins[id(value)]
+        twin = twins[id(value)] = new_object(type)
+        for name, slot in type.attributes.items():
+            found = _within(converter_for(slot.type), getattr(value, name, NOT_ASSIGNED), f".{name}")
+            object.__setattr__(twin, name, found)
+        return twin
 
 
 _walk = _Walk()
@@ -373,6 +406,8 @@ def _class(type: ClassType) -> Converter:
         if type.is_module or type.python_class is None or _type(value) is not type.python_class:
             if class_of(value) is type:
                 return value
+            if is_namesake(_type(value), type):
+                return _walk.twin_of(value, type)
             raise NoMatch(type, value)
         if _walk.queue is not None:
             _walk.queue.append((value, type, ""))
@@ -402,9 +437,11 @@ def _check_objects(
             slots[type] = [
                 (slot.name, exact_class(slot.type), converter_for(slot.type)) for slot in type.attributes.values()
             ]
+        # A class of an archive need not have an ``__init__``: then its other methods assign before they read.
+        is_made = type.python_class is not None and type.python_class.__module__.startswith("__torch__")
         for name, exact, convert in slots[type]:
             found = getattr(value, name, NOT_ASSIGNED)
-            if _type(found) is exact:
+            if _type(found) is exact or (found is NOT_ASSIGNED and is_made):
                 continue
             before = len(queue)
             fitting = _within(convert, found, f"{path}.{name}")
@@ -430,12 +467,16 @@ def _interface(type: InterfaceType) -> Converter:
 
 
 def _enum(type: EnumType) -> Converter:
-    def fits(value: Any) -> bool:
-        if type.python_class is not None:
-            return isinstance(value, type.python_class)
-        return isinstance(value, enum.Enum) and value.name in type.members
+    def convert(value: Any) -> Any:
+        if isinstance(value, enum.Enum) and value.name in type.members:
+            if type.python_class is None or isinstance(value, type.python_class):
+                return value
+            member = type.members[value.name]
+            if is_namesake(_type(value), type) and isinstance(member, enum.Enum) and member.value == value.value:
+                return member
+        raise NoMatch(type, value)
 
-    return _fits(fits, type)
+    return convert
 
 
 def _any_class(type: Type) -> Converter:

@@ -1,30 +1,30 @@
 """PyTorch's context managers within a program: ``with torch.no_grad(): …``
 
 The managers of gradient mode are classes like those of ``torch.jit``: their methods are compiled from PyTorch's
-source. Of the others a program holds the Python object.
+source. Others are read from a text as archives hold it. Of the rest a program holds the Python object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import torch
 import torch.autograd.profiler
 
-from rekindle.errors import SourceRange
+from rekindle.errors import Source, SourceRange
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, MethodValue, SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, BOOL, INT, NONE, STRING, ClassType, Type, optional
+from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
 from rekindle.program.module import ObjectBinding
 from rekindle.program.names import qualified_name
+from rekindle.program.source_importer import SourceImporter
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
 
@@ -36,30 +36,86 @@ _COMPILED: Final[dict[type, dict[str, Type]]] = {
 """Classes that are compiled, with the types of their attributes."""
 
 
-def _autocast_parameters(dtype: torch.dtype) -> tuple[Argument, ...]:
-    number = Argument("dtype", INT, DTYPE_NUMBERS[dtype])
-    return Argument("enabled", BOOL, True), number, Argument("cache_enabled", BOOL, True)
+_HELD: Final[dict[type, tuple[Argument, ...]]] = {torch.inference_mode: (Argument("mode", BOOL, True),)}
+"""Classes of which a program makes objects by calling Python, with what they take. No archive can hold them."""
 
-
-_HELD: Final[dict[type, tuple[Argument, ...]]] = {
-    torch.inference_mode: (Argument("mode", BOOL, True),),
-    torch.autograd.profiler.record_function: (Argument("name", STRING), Argument("args", optional(STRING), None)),
-    torch.autocast: (
-        Argument("device_type", STRING),
-        Argument("dtype", optional(INT), None),
-        Argument("enabled", BOOL, True),
-        Argument("cache_enabled", optional(BOOL), None),
-    ),
-    torch.cpu.amp.autocast_mode.autocast: _autocast_parameters(torch.bfloat16),
-    torch.cuda.amp.autocast_mode.autocast: _autocast_parameters(torch.float16),
+_TEXTS: Final = {
+    "__torch__.torch.amp.autocast_mode": """
+class autocast:
+  fast_dtype : int
+  _enabled : bool
+  device : str
+  def __init__(self: __torch__.torch.amp.autocast_mode.autocast, device_type: str, dtype: Optional[int]=None,
+               enabled: bool=True, cache_enabled: Optional[bool]=None) -> NoneType:
+    if dtype is None:
+      self.fast_dtype = torch.get_autocast_dtype(device_type)
+    else:
+      self.fast_dtype = dtype
+    self._enabled = enabled
+    self.device = device_type
+  def __enter__(self: __torch__.torch.amp.autocast_mode.autocast) -> __torch__.torch.amp.autocast_mode.autocast:
+    return self
+  def __exit__(self: __torch__.torch.amp.autocast_mode.autocast, exc_type: Any, exc_val: Any, exc_tb: Any) -> NoneType:
+    return None
+""",
+    **{
+        f"__torch__.torch.{device}.amp.autocast_mode": f"""
+class autocast:
+  _enabled : bool
+  device : str
+  fast_dtype : int
+  def __init__(self: __torch__.torch.{device}.amp.autocast_mode.autocast, enabled: bool=True,
+               dtype: int={DTYPE_NUMBERS[dtype]}, cache_enabled: bool=True) -> NoneType:
+    self._enabled = enabled
+    self.device = "{device}"
+    self.fast_dtype = dtype
+  def __enter__(self: __torch__.torch.{device}.amp.autocast_mode.autocast
+      ) -> __torch__.torch.{device}.amp.autocast_mode.autocast:
+    return self
+  def __exit__(self: __torch__.torch.{device}.amp.autocast_mode.autocast, exc_type: Any, exc_val: Any,
+               exc_tb: Any) -> NoneType:
+    return None
+"""
+        for device, dtype in (("cpu", torch.bfloat16), ("cuda", torch.float16))
+    },
+    "__torch__.torch.autograd.profiler": """
+class record_function:
+  name : str
+  args : Optional[str]
+  record : Optional[__torch__.torch.classes.profiler._RecordFunction]
+  def __init__(self: __torch__.torch.autograd.profiler.record_function, name: str,
+               args: Optional[str]=None) -> NoneType:
+    self.name = name
+    self.args = args
+    self.record = None
+  def __enter__(self: __torch__.torch.autograd.profiler.record_function
+      ) -> __torch__.torch.autograd.profiler.record_function:
+    self.record = ops.profiler._record_function_enter_new(self.name, self.args)
+    return self
+  def __exit__(self: __torch__.torch.autograd.profiler.record_function, exc_type: Any, exc_value: Any,
+               traceback: Any) -> NoneType:
+    record = self.record
+    if record is not None:
+      ops.profiler._record_function_exit(record)
+""",
 }
-"""Classes of which a program makes objects by calling Python, with what they take."""
+"""Classes as archives hold them. :mod:`rekindle.program.context_effects` has what they do."""
 
-_DEVICES: Final[dict[type, str]] = {
-    torch.cpu.amp.autocast_mode.autocast: "cpu",
-    torch.cuda.amp.autocast_mode.autocast: "cuda",
-}
-"""Older names for ``torch.autocast`` of one kind of device. Python deprecates them; what they make is the same."""
+_READ: Final[tuple[type, ...]] = (
+    torch.autocast,
+    torch.cpu.amp.autocast_mode.autocast,
+    torch.cuda.amp.autocast_mode.autocast,
+    torch.autograd.profiler.record_function,
+)
+"""Those of PyTorch that they stand for."""
+
+
+def _text_of(qualifier: str) -> Source | None:
+    text = _TEXTS.get(qualifier)
+    return None if text is None else Source(text, f"{qualifier}.py")
+
+
+_importer: Final = SourceImporter(_text_of)
 
 _types: dict[type, ClassType] = {}
 
@@ -98,33 +154,22 @@ class ContextManagerValue(SugaredValue):
     def _call_python(
         self, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
     ) -> SugaredValue:
-        type = class_type_of(torch.autocast if self.cls in _DEVICES else self.cls)
+        type = class_type_of(self.cls)
         schema = FunctionSchema(self.cls.__name__, "", _HELD[self.cls], (Argument("", type),))
         _, plan = match_schemas(self.cls.__name__, [schema], range, args, kwargs)
         node = graph.create("prim::PythonOp", plan.inputs(graph, range), types=[type], range=range)
         node.attributes["name"] = self.cls.__name__
-        node.attributes["function"] = ConstantObject(_maker(self.cls))
+        node.attributes["function"] = ConstantObject(self.cls)
         return SimpleValue(graph.insert_node(node).output)
-
-
-def _maker(cls: type) -> Any:
-    """What makes an object of ``cls`` of the values that programs have: dtypes are numbers there."""
-    if cls in _DEVICES:
-        return partial(_autocast_for, _DEVICES[cls])
-    return _autocast if cls is torch.autocast else cls
-
-
-def _autocast_for(device_type: str, enabled: bool, dtype: int, cache_enabled: bool) -> Any:
-    return _autocast(device_type, dtype, enabled, cache_enabled)
-
-
-def _autocast(device_type: str, dtype: int | None, enabled: bool, cache_enabled: bool | None) -> Any:
-    return torch.autocast(device_type, None if dtype is None else DTYPES[dtype], enabled, cache_enabled)
 
 
 def class_type_of(cls: type) -> ClassType:
     """The type of the objects of a class of context managers."""
     found = _types.get(cls)
+    if found is None and cls in _READ:
+        read = _importer.load_type(qualified_name(cls))
+        assert isinstance(read, ClassType)
+        found = _types[cls] = read
     if found is None:
         found = _types[cls] = ClassType(qualified_name(cls), python_class=cls)
         for name, type in _COMPILED.get(cls, {}).items():
@@ -156,7 +201,7 @@ def _declared(type: ClassType, name: str) -> FunctionRecord:
 
 
 def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
-    return ContextManagerValue(cls) if cls in _COMPILED or cls in _HELD else None
+    return ContextManagerValue(cls) if cls in _COMPILED or cls in _HELD or cls in _READ else None
 
 
 CLASS_VALUE_HOOKS.append(_value_of_class)

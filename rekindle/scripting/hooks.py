@@ -26,7 +26,7 @@ from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, unpack_tuple
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import NONE, TupleType, unshaped, without_none
+from rekindle.ir.types import NONE, TupleType, Type, unshaped, without_none
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.module_types import ConcreteModuleType
 
@@ -167,6 +167,42 @@ class HookedCall:
             cast = graph.create("prim::unchecked_cast", [found], types=[type], range=self.range)
             block.add_output(graph.insert_node(cast).output)
         return node.add_output(type)
+
+
+def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
+    """Give the class of a module its hooks, as archives hold them. Python runs them as they are; they are compiled
+    when they are saved."""
+    facts, type = concrete.facts, concrete.type
+    type.pre_hooks[:] = [_method(concrete, hook, compile, "pre-hook") for hook in facts.pre_hooks]
+    type.hooks[:] = [_method(concrete, hook, compile, "hook") for hook in facts.hooks]
+
+
+def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str) -> FunctionRecord:
+    """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what it returns."""
+    what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
+
+    def define(record: FunctionRecord) -> None:
+        if not inspect.isfunction(hook) or concrete.facts.hooks_take_keywords:
+            raise NotScriptableError(
+                f"{what} is not a function, or takes keyword arguments, and cannot be compiled",
+                hint="register a function without with_kwargs, or remove the hook before compiling",
+            )
+        compile(concrete, record, hook)
+        forward = concrete.type.methods.get("forward")
+        if forward is None:
+            return
+        schema = forward.schema.bound
+        given = [TupleType(tuple(argument.type for argument in schema.arguments)), schema.returns[0].type]
+        taken = [argument.type for argument in record.schema.arguments[1:]]
+        fitting = given[: 1 if "pre-hook" in what else 2]
+        if len(taken) != len(fitting) or not all(map(Type.is_subtype_of, fitting, taken)):
+            raise NotScriptableError(
+                f"{what} takes ({', '.join(type.annotation for type in taken)}) besides the module, and would be given "
+                f"({', '.join(type.annotation for type in fitting)})",
+                hint="annotate its parameters so, or remove it before compiling",
+            )
+
+    return FunctionRecord(f"{concrete.type.name}.{_name(hook)}", definer=define)
 
 
 def _name(hook: Any) -> str:

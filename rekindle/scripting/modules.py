@@ -20,9 +20,10 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.scripting.class_keys import forget_classes
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
+from rekindle.scripting.hooks import declare_hooks
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
-from rekindle.scripting.module_values import ModuleBinding, method_records, property_of
+from rekindle.scripting.module_values import ModuleBinding, compile_method, method_records, property_of
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -73,6 +74,8 @@ def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _M
     cls = ScriptContainer if is_container else ScriptModule
     result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
     made.modules[id(module)] = result
+    if not concrete.type.pre_hooks and not concrete.type.hooks:
+        declare_hooks(concrete, compile_method)
     _fill(result, module, concrete, made)
     return result
 

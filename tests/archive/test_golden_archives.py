@@ -102,7 +102,6 @@ AGAIN: dict[str, tuple[str, set[str]]] = {
         for release in ("1.6", "1.8", "1.11", "2.0", "2.13")
     },
     "1.4/state_of_own": ("its state changes whenever it is saved", {"forward differs", "state_dict"}),
-    **{f"{release}/hooks": ("hooks are not saved as such", {"load"}) for release in ("1.8", "1.12", "2.7")},
 }
 """Where what is saved again does not do what the archive does, why, and in what."""
 

@@ -20,6 +20,8 @@ class Subject:
     name: str
     make: Callable[[], Any]
     samples: tuple[Sample, ...]
+    traced: bool = False
+    """Whether it is traced with the first sample, not scripted."""
 
     def __str__(self) -> str:
         return self.name
@@ -34,8 +36,23 @@ def subjects() -> list[Subject]:
             for program in language_corpus()
             if program.refusal is None
         ),
-        *(Subject(f"model.{name}", _model(make), (inputs(),)) for name, (make, inputs) in MODELS.items()),
+        *(Subject(f"model.{name}", _model(make), (_seeded(inputs),)) for name, (make, inputs) in MODELS.items()),
     ]
+
+
+def traced_models() -> list[Subject]:
+    """The models whose control flow does not depend on values, to be traced in evaluation mode; but one that holds a
+    parameter in an attribute that may be None, which the tracer does not take yet."""
+    return [
+        Subject(f"traced.{name}", _model(lambda make=make: make().eval()), (_seeded(inputs),), traced=True)
+        for name, (make, inputs) in MODELS.items()
+        if name not in ("decoder", "attention_masked")
+    ]
+
+
+def _seeded(inputs: Callable[[], Sample]) -> Sample:
+    torch.manual_seed(2)
+    return inputs()
 
 
 def _model(make: Callable[[], Any]) -> Callable[[], Any]:

@@ -265,7 +265,7 @@ def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
             node.range,
             hint="let it be compiled: it is marked with @ignore, or a module that it belongs to is",
         )
-    _add(out, f"^{name}", printer.uses(node.inputs))
+    _add(out, f"^{name}()", printer.uses(node.inputs))
 
 
 _SPECIAL: Final[dict[str, _Writer]] = {

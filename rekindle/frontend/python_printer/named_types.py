@@ -11,6 +11,7 @@ from rekindle.frontend.python_printer.constants import format_constant
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.literals import format_string
+from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
 if TYPE_CHECKING:
@@ -24,15 +25,34 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
         if owner.is_module:
             for title, kind in (("__parameters__", "parameter"), ("__buffers__", "buffer")):
                 _names(printer, title, [slot.name for slot in owner.attributes.values() if slot.kind == kind])
+            for title, hooks in (("__forward_pre_hooks__", owner.pre_hooks), ("__forward_hooks__", owner.hooks)):
+                if hooks:
+                    _names(printer, title, [hook.basename for hook in hooks])
         for index, slot in enumerate(owner.attributes.values()):
             _slot(printer, slot.name, printer.spell(slot.type), is_first=index == 0)
         for name, value in owner.constants.items():
             _constant(printer, name, value)
         # Static methods are functions whose names begin with that of the class.
-        for method in owner.methods.values():
+        for method in (*owner.methods.values(), *_hooks(owner)):
             printer.print_function(method)
         if not (owner.is_module or owner.attributes or owner.constants or owner.methods):
             printer.line("pass")
+
+
+def _hooks(owner: ClassType) -> list[FunctionRecord]:
+    """The hooks of a class, each once.
+
+    Raises:
+        UnsupportedError: two have one name, or one has the name of a method.
+    """
+    found: dict[str, FunctionRecord] = {}
+    for hook in (*owner.pre_hooks, *owner.hooks):
+        if owner.methods.get(hook.basename) or found.setdefault(hook.basename, hook) is not hook:
+            raise UnsupportedError(
+                f"'{owner.basename}' has a hook '{hook.basename}' and another hook or a method of that name",
+                hint="give the function another name",
+            )
+    return list(found.values())
 
 
 def _names(printer: PythonPrinter, title: str, names: Sequence[str]) -> None:

@@ -55,6 +55,9 @@ class ClassType(Type):
     methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
     static_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
+    pre_hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
+    hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
+    """What runs before and behind ``forward`` where Python calls a module; calls within a program spell it out."""
     python_class: type | None = field(default=None, repr=False)
     is_incomplete: bool = False
     """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""

@@ -1,0 +1,59 @@
+"""Context managers of PyTorch of which a program text can say everything but what they do.
+
+Archives hold the classes of ``torch.autocast`` and ``record_function`` as PyTorch compiled them: their ``__enter__``
+returns ``self``, or calls the profiler on an object of C++. Whoever runs the program is expected to know their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias
+
+import torch
+from torch.autograd import profiler
+
+from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.types import ClassType
+
+_Manager: TypeAlias = AbstractContextManager[Any]
+
+
+def _autocast(made: Any) -> _Manager:
+    return torch.autocast(made.device, DTYPES[made.fast_dtype], made._enabled)
+
+
+def _record_function(made: Any) -> _Manager:
+    return profiler.record_function(made.name, made.args)
+
+
+_EFFECTS: Final[dict[str, tuple[Callable[[Any], _Manager], tuple[str, ...]]]] = {
+    "__torch__.torch.amp.autocast_mode.autocast": (_autocast, ("device", "fast_dtype", "_enabled")),
+    "__torch__.torch.cpu.amp.autocast_mode.autocast": (_autocast, ("device", "fast_dtype", "_enabled")),
+    "__torch__.torch.cuda.amp.autocast_mode.autocast": (_autocast, ("device", "fast_dtype", "_enabled")),
+    "__torch__.torch.autograd.profiler.record_function": (_record_function, ("name", "args")),
+}
+"""By the name of the class: what PyTorch has in Python for an object of it, and the attributes that this takes."""
+
+_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
+
+
+def give_effect(owner: ClassType) -> None:
+    """Let ``with`` statements over objects of a class that was read from a text do what PyTorch's class of that name
+    does; any other class stays as it is."""
+    make, needed = _EFFECTS.get(_MANGLED.sub("", owner.name), (None, ()))
+    if make is None or owner.python_class is None or not set(needed) <= set(owner.attributes):
+        return
+
+    def enter(self: Any) -> Any:
+        manager = make(self)
+        manager.__enter__()
+        vars(self).setdefault("_entered", []).append(manager)
+        return self
+
+    def leave(self: Any, *error: Any) -> None:
+        vars(self)["_entered"].pop().__exit__(*error)
+
+    owner.python_class.__enter__ = enter  # type: ignore[attr-defined]
+    owner.python_class.__exit__ = leave  # type: ignore[attr-defined]

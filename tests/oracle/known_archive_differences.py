@@ -1,0 +1,97 @@
+"""Programs that do not come through a file as they went in, and why. The lists are strict.
+
+``REFUSED`` cannot be saved here: what the refusal says. ``IN_TORCH`` are saved here and do something else once
+torch.jit has loaded them; ``FROM_TORCH`` are saved by torch.jit and do something else once they are loaded here.
+``SAVED_AGAIN`` are loaded here and saved again, and the text is another.
+"""
+
+from __future__ import annotations
+
+_PYTHON = "the program calls the Python function "
+_UNION = ") cannot be written as source: no reader knows which one to call"
+
+REFUSED: dict[str, str] = {
+    "language.classes.ignored_method": f"{_PYTHON}'in_python'",
+    "language.functions.IgnoredMethod": f"{_PYTHON}'log'",
+    "language.functions.ignored_function": f"{_PYTHON}'in_python'",
+    "language.functions.ignored_that_raises": f"{_PYTHON}'checked_in_python'",
+    "language.functions.ignored_untyped": f"{_PYTHON}'in_python_untyped'",
+    "language.modules.interface_variable": f"Squares{_UNION}",
+    "language.statements.with_inference_mode": f"{_PYTHON}'inference_mode'",
+    "oracle.interfaces.interface_branch": f"Shift{_UNION}",
+    "oracle.interfaces.interface_reassigned": f"Shift{_UNION}",
+}
+
+_MATH = "torch.jit's math gives inf and nan where Python raises"
+_FORMAT = "str and format mean what Python means by them here, and torch.jit has formats of its own"
+_BYTES = "strings of torch.jit are bytes, of which letters beyond ASCII take several"
+_RECURSIVE = "torch.jit has no classes that mention themselves"
+_GRAD = "gradients are on where torch.jit leaves no_grad, whatever they were"
+_POPITEM = "torch.jit's popitem takes the first item"
+
+IN_TORCH: dict[str, str] = {
+    "language.classes.linked_list": _RECURSIVE,
+    "language.classes.parents_and_children": _RECURSIVE,
+    "language.containers.dict_popitem": _POPITEM,
+    "language.expressions.math_domain_errors": _MATH,
+    "language.expressions.math_overflow": _MATH,
+    "language.named.enum_identity": "torch.jit finds that no member of an enum is itself",
+    "language.statements.with_enable_grad": _GRAD,
+    "language.statements.with_no_grad": _GRAD,
+    "language.strings.cases": _BYTES,
+    "language.strings.f_string_specifications": _FORMAT,
+    "language.strings.f_strings": _FORMAT,
+    "language.strings.format_positions": _FORMAT,
+    "language.strings.format_specifications": _FORMAT,
+    "language.strings.formats": _FORMAT,
+    "language.strings.length": _BYTES,
+    "language.strings.lines": "torch.jit's splitlines has an empty line at the end",
+    "language.strings.ord_and_chr": _BYTES,
+    "language.strings.percent_formatting": _FORMAT,
+    "language.strings.str_of_complex": _FORMAT,
+    "language.strings.str_of_containers": _FORMAT,
+    "language.strings.str_of_dict": _FORMAT,
+    "language.strings.str_of_float": _FORMAT,
+    "language.strings.str_of_tensor": _FORMAT,
+    "language.strings.zero_filled": "torch.jit's zfill does not know signs",
+    "oracle.interfaces.IndexesLayers": "torch.jit does not know negative indices of modules",
+}
+
+_OVERLOADED = "forward is overloaded: a module that was loaded has forward__0 and forward__1, in torch.jit as here"
+OF_THE_SWEEP: dict[str, str] = {
+    **{
+        f"module.nn_{name}": _OVERLOADED
+        for name in ("GRU eval/0", "GRU eval/1", "LSTM eval/0", "LSTM eval/2", "RNN eval/0", "RNN eval/2")
+    },
+    "op.fill float32/0/function": "torch.jit's interpreter fails over aten::fill of an archive",
+}
+"""Of PyTorch's modules and operators, in whichever way."""
+
+_NOT_COMPILED = "torch.jit gives no object of a class, and no member of an enum, that it has not compiled itself"
+IN_TORCH_AT_FIRST: dict[str, str] = {
+    "language.named.enum_returned": _NOT_COMPILED,
+    "oracle.classes.returns_an_object": _NOT_COMPILED,
+}
+"""As ``IN_TORCH``, unless torch.jit has compiled the class in the same process before: no test can say."""
+
+FROM_TORCH: dict[str, str] = {
+    name: IN_TORCH[name]
+    for name in (
+        "language.containers.dict_popitem",
+        "language.expressions.math_domain_errors",
+        "language.expressions.math_overflow",
+        "language.named.enum_identity",
+        "language.statements.with_no_grad",
+        "language.strings.cases",
+        "language.strings.length",
+        "language.strings.lines",
+        "language.strings.ord_and_chr",
+        "language.strings.zero_filled",
+        "oracle.interfaces.IndexesLayers",
+    )
+}
+
+SAVED_AGAIN: dict[str, str] = {
+    "language.named.dataclass_default_factory": "a variable gets another number",
+    "model.rnn": "a tuple that is only taken apart again is not made",
+}
