@@ -71,12 +71,13 @@ class EffectsFinder:
         self._known: dict[Node, NodeEffects] = {}
         self._written: Memory | None = None
         self._lasting: Memory | None = None
+        self._later: NodeEffects | None = None
 
     def forget(self) -> None:
         """Find everything anew: the graph has changed."""
         self._changes = self._tracker.changes
         self._known.clear()
-        self._written = self._lasting = None
+        self._written = self._lasting = self._later = None
 
     def effects_of(self, node: Node) -> NodeEffects:
         """The effects of ``node``, its blocks and its subgraph included."""
@@ -132,8 +133,8 @@ class EffectsFinder:
         if node in self._rules.unknown or (kind in WAITS and self._may_wait_for_others(node)):
             found.reads |= self._tracker.outside
             found.writes |= self._tracker.outside
-        if node in self._rules.unknown or kind in WAITS:
-            self._include_later(found)
+        if self._rules.later and (node in self._rules.unknown or kind in WAITS):
+            found.include(self._later_effects())
         found.reads |= self._own_reads(node)
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
@@ -170,9 +171,15 @@ class EffectsFinder:
         for node in block.nodes:
             found.include(self.effects_of(node))
 
-    def _include_later(self, found: NodeEffects) -> None:
-        """What was started and may still run is done at the latest when somebody waits."""
-        for node in self._rules.later:
-            subgraph = node.attributes.get("Subgraph")
-            if isinstance(subgraph, Graph):
-                self._include_block(found, subgraph.block)
+    def _later_effects(self) -> NodeEffects:
+        """All that may still run beside the graph: it is done at the latest when somebody waits for it."""
+        if self._later is None:
+            self._later = NodeEffects()  # what is started may wait for what was started
+            found = NodeEffects()
+            for node in self._rules.later:
+                subgraph = node.attributes.get("Subgraph")
+                if isinstance(subgraph, Graph):
+                    self._include_block(found, subgraph.block)
+            self._later = found
+            self._known.clear()
+        return self._later
