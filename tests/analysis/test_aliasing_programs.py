@@ -21,7 +21,7 @@ from tests.property.test_programs import load, unload
 from tests.support.equality import assert_same
 
 
-def _arguments(module: Any, seed: int) -> list[Any]:
+def program_arguments(module: Any, seed: int) -> list[Any]:
     """Arguments that share memory in many ways, which ones depends on ``seed``."""
     choose = random.Random(seed)
     tensors = [torch.full([2, 2], float(value)) for value in (1, -2, 3, -4)]
@@ -102,7 +102,7 @@ def test_whatever_shares_memory_may_alias(tmp_path: Path, seed: int) -> None:
         db = AliasDb(graph)
         for arguments in range(3):
             seen = Watcher(late=arguments % 2 == 1)
-            seen.run(graph, _arguments(module, arguments))
+            seen.run(graph, program_arguments(module, arguments))
             _check_aliases(db, graph, seen)
             _check_writes(db, graph, seen)
     finally:
@@ -123,7 +123,7 @@ def test_moving_changes_nothing(tmp_path: Path, seed: int) -> None:
             _move_something(db, graph, choose)
         verify(graph)
         for arguments in range(2):
-            ours, theirs = _arguments(module, arguments), _arguments(module, arguments)
+            ours, theirs = program_arguments(module, arguments), program_arguments(module, arguments)
             after, before = Watcher().run(graph, ours), Watcher().run(original, theirs)
             assert_same(_state(after, ours), _state(before, theirs))
     finally:
