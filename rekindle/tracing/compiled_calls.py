@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import torch
 
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
@@ -13,10 +15,12 @@ from rekindle.ir.types import FunctionType
 from rekindle.program import calling
 from rekindle.program.module import ScriptModule
 from rekindle.scripting import markers
+from rekindle.tracing import autocasting
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.places import current_place, users_place
 from rekindle.tracing.recorder import Recorder
+from rekindle.tracing.report import Baked
 
 
 def _interceptor() -> calling.Interceptor | None:
@@ -33,6 +37,8 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     if owner is not None:
         given.insert(0, CallArgument(callee, range=place))
     keywords = [recorder.argument(item, name) for name, item in kwargs.items()]
+    if autocasting.is_on():
+        recorder.bake_setting(f"autocasting in the compiled '{record.basename}'", "on", "the trace calls it without")
     with recording(None):
         result = calling.run(record, [all_plain(item) for item in args], {k: all_plain(v) for k, v in kwargs.items()})
     _, plan = match_schemas(record.basename, [record.schema], place, given, keywords)
@@ -44,7 +50,22 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     else:
         name = {"name": record.basename}
         node = graph.create("prim::CallMethod", inputs, types=plan.return_types, attributes=name, range=place)
-    return recorder.bind_result(result, graph.insert_node(node).output)
+    bound = recorder.bind_result(result, graph.insert_node(node).output)
+    for item in _fixed(recorder, bound):
+        kind = Baked.BRANCH if isinstance(item, bool) else Baked.NUMBER
+        recorder.bake_tensor(f"the result of the compiled '{record.basename}'", item, kind)
+    return bound
+
+
+def _fixed(recorder: Recorder, result: Any) -> Iterator[Any]:
+    """What in a result is no tensor and no number that the trace computes."""
+    if isinstance(result, (list, tuple)):
+        for item in result:
+            yield from _fixed(recorder, item)
+    elif isinstance(result, dict):
+        yield from _fixed(recorder, list(result.values()))
+    elif result is not None and not isinstance(result, torch.Tensor) and not recorder.is_traced_number(result):
+        yield result
 
 
 def _callee(recorder: Recorder, record: FunctionRecord) -> Value:

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from rekindle.errors import TracingError
-from rekindle.ir.matching import CallArgument
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.places import users_place
 from rekindle.tracing.recorder import Recorder
@@ -51,8 +50,4 @@ def _record(
     value = recorder.insert("aten::backward" if accumulates else "aten::grad", [*lists, *flags])
     if accumulates:
         return found
-    parts = recorder.unpacked(value, len(found))
-    for item, part in zip(found, parts, strict=True):
-        if item is not None:
-            recorder.bind(item, recorder.insert("aten::_unwrap_optional", [CallArgument(part)]))
-    return found
+    return tuple(recorder.bind_result(list(found), value))

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rekindle.tracing.active import active_recorder, recording
+from rekindle.tracing.autocasting import no_cache
 from rekindle.tracing.operators import perform, record_unseen
 from rekindle.tracing.patches import knows_of_traces, replacements
 from rekindle.tracing.recorder import Recorder
@@ -60,14 +61,17 @@ class _Net(TorchDispatchMode):
         recorder = active_recorder()
         keywords = kwargs or {}
         if recorder is None or recorder.within_calls:
-            return func(*args, **keywords)
+            result = func(*args, **keywords)
+            if recorder is not None and recorder.casts is not None:
+                recorder.casts.note(func, args, result)
+            return result
         return record_unseen(recorder, func, args, keywords)
 
 
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
     """While the body runs, ``recorder`` records what this thread does to tensors."""
-    with _patches.applied(), recording(recorder), _Net(), _Watch():  # type: ignore[no-untyped-call]
+    with _patches.applied(), recording(recorder), no_cache(), _Net(), _Watch():  # type: ignore[no-untyped-call]
         yield
 
 

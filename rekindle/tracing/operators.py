@@ -19,9 +19,10 @@ from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import NONE
 from rekindle.scripting.builtin_table import builtin_kind, is_operator
-from rekindle.tracing import creation
+from rekindle.tracing import autocasting, creation
+from rekindle.tracing.autocasting import Casts
 from rekindle.tracing.creation import as_in_schema
-from rekindle.tracing.places import users_place
+from rekindle.tracing.places import is_foreign_code, users_place
 from rekindle.tracing.recorder import ATTRIBUTE, Recorder
 from rekindle.tracing.report import Baked
 from rekindle.tracing.subscripts import record_getitem, record_setitem
@@ -107,10 +108,19 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     # Before the call: an operator that writes to its argument gives the argument a new value.
     positional = [_argument(recorder, item, index - len(args)) for index, item in enumerate(args)]
     named = {name: _argument(recorder, item, name) for name, item in keywords.items()}
-    with recorder.within_call():
-        result = function(*args, **kwargs)
+    recorder.casts = Casts() if autocasting.is_on() and kind != "aten::to" else None
+    casts = recorder.casts
+    try:
+        with recorder.within_call():
+            result = function(*args, **kwargs)
+    finally:
+        recorder.casts = None
     if not _holds_tensor(result):
         return result
+    if casts is not None:
+        with casts.recorded(recorder, kind, args, keywords):
+            positional = [_argument(recorder, item, index - len(args)) for index, item in enumerate(args)]
+            named = {name: _argument(recorder, item, name) for name, item in keywords.items()}
     is_method = isinstance(function, types.MethodDescriptorType)
     try:
         try:
@@ -196,6 +206,15 @@ def record_unseen(recorder: Recorder, function: Callable[..., Any], args: Argume
     if schema.name == "aten::set_":
         with recorder.within_call():
             return _set(recorder, function, args, kwargs)
+    transformed = torch._C._functorch.maybe_current_level() is not None
+    if (
+        not transformed
+        and is_foreign_code()
+        and any(isinstance(item, torch.Tensor) and _is_computed(recorder, item) for item in args)
+    ):
+        recorder.bake_setting(
+            "code that is not Python's", "run", "the trace has the operators that it called, with their numbers"
+        )
     for argument, item in zip(schema.arguments, args, strict=False):
         if "size" in argument.name and isinstance(item, (list, tuple)) and item:
             recorder.report.add(Baked.SIZE, f"'{argument.name}' of {schema.name}", list(item), users_place())

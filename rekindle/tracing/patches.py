@@ -67,6 +67,7 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
     yield torch.Tensor, "__iter__", _iterated
     yield torch.Tensor, "__deepcopy__", _copied
     yield torch.Tensor, "__format__", _unwatched
+    yield torch, "manual_seed", _seeded
     yield torch.Tensor, "__reduce_ex__", _taken_apart
     yield torch.Tensor, "as_subclass", _of_class
     yield torch._tensor_str, "_str", _unwatched
@@ -224,6 +225,16 @@ def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
         return found
 
     return as_subclass
+
+
+def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch.Generator]:
+    def manual_seed(seed: int) -> torch.Generator:
+        recorder = active_recorder()
+        if recorder is not None and not recorder.within_calls:
+            recorder.insert("aten::manual_seed", [seed])
+        return original(plain(seed))
+
+    return manual_seed
 
 
 def _unwatched(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
@@ -17,6 +18,7 @@ _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.s
 _LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SITE: Final = os.path.join(_LIBRARY, "site-packages") + os.sep
 _TORCH: Final = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_FUNCTORCH: Final = os.path.join(_TORCH, "_functorch") + os.sep
 
 
 def current_place() -> SourceRange:
@@ -48,6 +50,20 @@ def module_in_torch() -> str | None:
     if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
         return None
     return str(frame.f_globals.get("__name__", "torch"))
+
+
+def is_foreign_code() -> bool:
+    """Whether the innermost frame that is not ours has called something that is neither Python's nor PyTorch's own: a
+    function that ``torch.jit`` compiled, or an extension. Attributes of tensors can be set by PyTorch alone, and what
+    is transformed by ``torch.func`` is PyTorch's."""
+    frame = _innermost((_OWN,))
+    if frame is None or frame.f_code.co_filename.startswith(_TORCH):
+        return False
+    if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_ATTR":
+        return False
+    while frame is not None and not frame.f_code.co_filename.startswith(_FUNCTORCH):
+        frame = frame.f_back
+    return frame is None
 
 
 def _innermost(excluded: tuple[str, ...]) -> FrameType | None:

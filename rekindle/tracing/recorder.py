@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 
-from rekindle.errors import SourceRange, TracingError
+from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.registry import REGISTRY
-from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, TupleType, Type
+from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
 from rekindle.tracing.dtypes import DtypeOrigins
 from rekindle.tracing.grad_mode import GradMode
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
@@ -36,6 +36,12 @@ _OF_ANY_MODE: Final = frozenset({"aten::size", "aten::numel", "prim::device", "p
 
 class TracerWarning(UserWarning):
     """Something in the code that is traced makes the trace hold for the example only."""
+
+
+class NotesCalls(Protocol):
+    """Whoever wants to know of the operators within a call."""
+
+    def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
 
 
 class Recorder:
@@ -60,6 +66,8 @@ class Recorder:
         self._attributes: dict[Path, Value] = {}
         self.dtypes = DtypeOrigins()
         self.grad_mode = GradMode(self.bake_setting)
+        self.casts: NotesCalls | None = None
+        """Who is told of the operators within the call that is running."""
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
         self.fresh_constants: list[Any] = []
@@ -150,6 +158,8 @@ class Recorder:
         if isinstance(item, (torch.dtype, torch.device)):
             kind = Baked.DTYPE if isinstance(item, torch.dtype) else Baked.DEVICE
             self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
+        elif isinstance(item, torch.Generator):
+            self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
         return CallArgument(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
@@ -163,7 +173,18 @@ class Recorder:
             return self.insert("prim::device", [self._devices[id(item)][1]])
         if isinstance(item, (list, tuple)) and item:
             return self.sequence(item, place)
+        if isinstance(item, dict) and item:
+            return self._dict(item, place)
         return None
+
+    def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
+        """A dict of the items, if they are of one type."""
+        pairs = [self.argument(item).materialise(self.graph) for pair in items.items() for item in pair]
+        keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
+        if keys is None or values is None:
+            return None
+        node = self.graph.create("prim::DictConstruct", pairs, types=[DictType(keys, values)], range=place)
+        return self.graph.insert_node(node).output
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> CallArgument:
         """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
@@ -234,6 +255,8 @@ class Recorder:
 
         Returns the result, in which numbers remember their values.
         """
+        if isinstance(value.type, OptionalType) and result is not None:
+            value = self.insert("aten::_unwrap_optional", [CallArgument(value)])
         if isinstance(result, torch.Tensor):
             self.bind(result, value)
             return result
@@ -245,7 +268,12 @@ class Recorder:
             else:
                 return result
             items = [self.bind_result(item, part) for item, part in zip(result, parts, strict=True)]
-            return items if isinstance(result, list) else result
+            if isinstance(result, list) or all(item is given for item, given in zip(items, result, strict=True)):
+                return items if isinstance(result, list) else result
+            return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
+        if isinstance(result, dict) and isinstance(value.type, DictType):
+            parts = [self.insert("aten::__getitem__", [CallArgument(value), key]) for key in result]
+            return {key: self.bind_result(item, part) for (key, item), part in zip(result.items(), parts, strict=True)}
         if isinstance(result, (int, float)) and not isinstance(result, bool) and value.type in (INT, FLOAT):
             return traced_number(self, result, value)
         return result
@@ -302,21 +330,20 @@ class Recorder:
         """Something that Python code does to what operators mean, and the program will not."""
         place = users_place()
         if self.report.add(Baked.STATE, what, result, place):
-            where = f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
-            self.warn_of(f"{where}{what} was {result}: {consequence}")
+            self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)
 
     def warn(self, what: str, result: object, place: SourceRange) -> None:
         line = place.text if place.is_known else ""
-        where = f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
-        warnings.warn(
-            f"{where}{what} was {_short(result)} in the example, and the trace takes it to be so always: {line}",
-            TracerWarning,
-            stacklevel=2,
-        )
+        text = f"{what} was {_short(result)} in the example, and the trace takes it to be so always: {line}"
+        self.warn_of(f"{_where(place)}{text}", place)
 
-    def warn_of(self, text: str) -> None:
-        """Tell of what the code does and the trace will not."""
-        warnings.warn(text, TracerWarning, stacklevel=2)
+    def warn_of(self, text: str, place: SourceRange = UNKNOWN_RANGE) -> None:
+        """Tell of what the code does and the trace will not, at the user's line if it is known."""
+        original = place.original
+        if original.source.filename is None:
+            warnings.warn(text, TracerWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(text, TracerWarning, original.source.filename, original.line)
 
     # --------------------------------------------------------------------------------------------------- scopes
 
@@ -367,6 +394,11 @@ def _as_constant(item: object) -> object:
 def description(tensor: torch.Tensor) -> str:
     """The dtype and the shape: ``float32[2x3]``."""
     return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
+
+
+def _where(place: SourceRange) -> str:
+    """``file:line: ``, as warnings begin."""
+    return f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
 
 
 def _short(value: object) -> str:

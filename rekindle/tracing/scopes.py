@@ -37,7 +37,7 @@ from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, TupleType, Type
+from rekindle.ir.types import NONE, ClassType, OptionalType, TupleType, Type
 from rekindle.program.definition import clean_up
 from rekindle.program.module import ScriptModule
 from rekindle.tracing.recorder import ATTRIBUTE, SCOPE, WRITE, Path, Recorder
@@ -216,7 +216,12 @@ class _Body:
             type = owner.type.attribute_type(path[-1])
             assert type is not None
             node = self.graph.create("prim::GetAttr", [owner], types=[type], attributes={"name": path[-1]}, range=range)
-            found = self.parts[path] = self.graph.append_node(node).output
+            found = self.graph.append_node(node).output
+            if isinstance(type, OptionalType):
+                # The run had it.
+                cast = self.graph.create("prim::unchecked_cast", [found], types=[type.element], range=range)
+                found = self.graph.append_node(cast).output
+            self.parts[path] = found
         return found
 
     def result(self, outputs: Sequence[Value]) -> Value:

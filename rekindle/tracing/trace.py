@@ -18,6 +18,7 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.tracing import autocasting
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import check_graphs, check_results, copy_of
 from rekindle.tracing.creation import settle_constants
@@ -295,6 +296,6 @@ def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def _note_state(recorder: Recorder) -> None:
-    """What PyTorch is set to, and the operators of the trace do not know."""
-    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-        recorder.report.add(Baked.STATE, "autocast", "on, and is not part of the trace", UNKNOWN_RANGE)
+    """What PyTorch is set to, and the program will not be."""
+    if autocasting.is_on():
+        recorder.report.add(Baked.STATE, "autocasting", "on, and is part of the trace", UNKNOWN_RANGE)
