@@ -20,17 +20,14 @@ def constant_chunk(node: Node) -> Operation:
     """``torch.chunk`` with ``chunks`` and ``dim`` as attributes; the node has one output for each chunk.
 
     Raises:
-        RuntimeError: the tensor is too short for so many chunks.
+        ValueError: the tensor is too short for so many chunks; the text is Python's.
     """
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def chunk(self: Tensor) -> Any:
         pieces = torch.chunk(self, chunks, dim)
         if len(pieces) != chunks:
-            shape = list(self.shape)
-            raise RuntimeError(
-                f"expected {chunks} chunks along dimension {dim} of a tensor of shape {shape}, got {len(pieces)}"
-            )
+            raise ValueError(f"not enough values to unpack (expected {chunks}, got {len(pieces)})")
         return pieces[0] if chunks == 1 else pieces
 
     return chunk
