@@ -156,19 +156,20 @@ def gather_facts(
     module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
 ) -> ModuleFacts:
     """What the compiler can depend on in ``module``. ``type_of_module`` gives the types of its parts; ``for_trace``
-    allows what only Python can do to its parameters.
+    allows what only Python can do to its parameters, and has a tensor be one, whatever it was declared to be.
 
     Raises:
         NotScriptableError: the module was not initialised.
     """
     if not for_trace:
         check_not_parametrized(module)
-    return _Gatherer(module, type_of_module).gather()
+    return _Gatherer(module, type_of_module, for_trace).gather()
 
 
 class _Gatherer:
-    def __init__(self, module: torch.nn.Module, type_of_module: PartType) -> None:
+    def __init__(self, module: torch.nn.Module, type_of_module: PartType, for_trace: bool) -> None:
         self.module = module
+        self.for_trace = for_trace
         self.type_of_module = type_of_module
         self.cls = type(module)
         self.facts = ModuleFacts(self.cls)
@@ -206,11 +207,14 @@ class _Gatherer:
     def _slot_type(self, name: str, value: torch.Tensor | None) -> Type:
         """The type of a parameter or a buffer, which may be declared as Optional."""
         declared = self._declared(name)
-        if declared is not None and not isinstance(declared, NotInferable):
+        if declared is not None and not isinstance(declared, NotInferable) and not self._is_traced_tensor(value):
             return declared
         found = infer(value)
         assert isinstance(found, Type)
         return found
+
+    def _is_traced_tensor(self, value: object) -> bool:
+        return self.for_trace and isinstance(value, torch.Tensor)
 
     def _submodule(self, name: str, part: torch.nn.Module | None) -> None:
         if part is None:
@@ -248,6 +252,8 @@ class _Gatherer:
         declared: Type | NotInferable | None = self._declared(name)
         if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
+        if self._is_traced_tensor(value):
+            declared = None
         found = declared if isinstance(declared, Type) else infer(_value_of(value))
         if declared is None and (found == NONE or not isinstance(found, Type)):
             # What __init__ declares may be wider than what the value is, and code is written for the value.

@@ -257,6 +257,17 @@ def test_example_kwarg_inputs():
 # -------------------------------------------------------------------------------------------------------------- modules
 
 
+class OfItself(nn.Module):
+    """A part that is called with the same three times."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x):
+        return self.part(x, x, x)
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -287,6 +298,14 @@ def test_a_module_keeps_its_parts():
         "forward1",
         "forward",
     ]
+
+
+def test_a_parameter_that_may_be_none_is_a_tensor_where_it_is_one():
+    attention = nn.MultiheadAttention(8, 2, batch_first=True, add_bias_kv=True).eval()
+    traced = rekindle.trace(OfItself(attention).eval(), (torch.randn(2, 3, 8),))
+    x = torch.randn(4, 5, 8)
+    assert_same(traced(x), attention(x, x, x))
+    assert str(traced.part.script_type.attribute_type("bias_k")) == "Tensor"
 
 
 def test_state_changes_as_it_would():
