@@ -3,12 +3,16 @@
     python -m tests.sweeps.module_db --full --jobs 2      everything; writes results/module_db.md and .json
     python -m tests.sweeps.module_db --only nn_Linear     some entries, and what goes wrong with them
     python -m tests.sweeps.module_db --record             asks torch.jit.script anew which cases it takes
+    python -m tests.sweeps.module_db --traces …           the same with traces
 
 Every module in float32, in training and in evaluation mode, with up to twelve of the database's samples, spread
 evenly over them. Outputs of two calls and what the calls leave in buffers are compared with eager's. An entry counts
 where torch.jit.script compiles and runs one of its cases; what passes beyond that is told beside it.
+
+With ``--traces``, an entry counts where a trace of torch.jit gives eager's answer on the sample that it was made of.
+The module is traced as part of another, which has the arguments that are no tensors. A trace of ours must answer as
+eager does, and on inputs of which sizes were doubled too, as far as eager takes them.
 """
-# ruff: noqa: T201 - a command: it prints
 
 from __future__ import annotations
 
@@ -17,22 +21,22 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
-from tests.support.oracle import script_with_torch
 from tests.sweeps import report
 from tests.sweeps.cases import seed
-from tests.sweeps.op_db import our_compiler
+from tests.sweeps.other_sizes import other_sizes
 from tests.sweeps.outcomes import Compiler, Outcome, check
 from tests.sweeps.report import EntryResult
 from tests.sweeps.shards import run_entries, serve
+from tests.sweeps.ways import SCRIPT, TRACE, Way
 
-RECORD = report.DATA / "module_db_torchscript.json"
-KNOWN_FAILURES = report.HERE / "module_db_known_failures.txt"
+STEM = "module_db"
 SAMPLES = 12
 
 
@@ -91,34 +95,72 @@ def _brief(value: Any) -> str:
     return repr(value)[:200]
 
 
-def evaluate(cases: list[ModuleCase], compiler: Compiler) -> dict[str, Outcome]:
-    return {case.key: check(case.make, case.arguments, case.keywords, compiler, calls=2) for case in cases}
+class Called(torch.nn.Module):
+    """A module called with ``leaves``, the leaves of its arguments, of which this takes and gives the tensors alone."""
+
+    def __init__(self, module: torch.nn.Module, leaves: list[Any], structure: TreeSpec) -> None:
+        super().__init__()
+        self.module = module
+        self.train(module.training)
+        self._leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self._places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        self._structure = structure
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        leaves = list(self._leaves)
+        for place, tensor in zip(self._places, tensors, strict=True):
+            leaves[place] = tensor
+        arguments, keywords = tree_unflatten(leaves, self._structure)
+        result = self.module(*arguments, **keywords)
+        found = tuple(leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
+        return found[0] if len(found) == 1 else found
 
 
-def taken_by_torch(cases: list[ModuleCase], recorded: list[str] | None) -> set[str]:
-    """The cases that torch.jit.script compiles and runs: as recorded for this release of PyTorch, or asked now."""
+def _called(case: ModuleCase) -> ModuleCase:
+    """The case as that of a module that takes nothing but tensors."""
+    leaves, structure = tree_flatten((case.arguments, case.keywords))
+    tensors = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return ModuleCase(case.key, lambda: Called(case.make(), leaves, structure), tensors, {}, case.text)
+
+
+def evaluate(cases: list[ModuleCase], compiler: Compiler, way: Way, *, other: bool = False) -> dict[str, Outcome]:
+    """What comes of each case; with ``other``, on other sizes too."""
+    outcomes: dict[str, Outcome] = {}
+    for case in map(_called, cases) if way is TRACE else cases:
+        others = other_sizes((case.arguments, case.keywords)) if other else ()
+        outcomes[case.key] = check(case.make, case.arguments, case.keywords, compiler, calls=2, others=others)
+    return outcomes
+
+
+def taken_by_torch(cases: list[ModuleCase], way: Way, recorded: list[str] | None) -> set[str]:
+    """The cases that torch.jit takes: as recorded for this release of PyTorch, or asked now."""
     if recorded is not None:
         return set(recorded)
-    outcomes = evaluate(cases, script_with_torch)
-    return {key for key, outcome in outcomes.items() if outcome.stage in ("passed", "compare")}
+    outcomes = evaluate(cases, way.theirs, way)
+    return {key for key, outcome in outcomes.items() if outcome.stage in way.stages}
 
 
-def sweep_entry(name: str, compiler: Compiler, record: dict[str, list[str]]) -> EntryResult:
+def sweep_entry(name: str, way: Way, record: dict[str, list[str]], *, with_torch: bool = False) -> EntryResult:
     cases = cases_of(database()[name])
-    taken = taken_by_torch(cases, record.get(name))
-    outcomes = evaluate([case for case in cases if case.key in taken or not taken], compiler)
+    taken = taken_by_torch(cases, way, record.get(name))
+    compiler = way.theirs if with_torch else way.ours
+    wanted = [case for case in cases if case.key in taken or not taken]
+    outcomes = evaluate(wanted, compiler, way, other=way.other_sizes)
+    others = sum(outcome.others for outcome in outcomes.values())
     if not taken:
         beyond = [outcome for outcome in outcomes.values() if outcome.stage != "eager"]
-        return EntryResult(name, beyond=bool(beyond) and all(outcome.passed for outcome in beyond))
+        return EntryResult(name, others=others, beyond=bool(beyond) and all(outcome.passed for outcome in beyond))
     failures = {key: outcome for key, outcome in outcomes.items() if not outcome.passed}
-    return EntryResult(name, len(taken), failures, {case.key: case.text for case in cases if case.key in failures})
+    texts = {case.key: case.text for case in cases if case.key in failures}
+    return EntryResult(name, len(taken), failures, texts, others=others)
 
 
-def load_record() -> dict[str, list[str]]:
+def load_record(way: Way) -> dict[str, list[str]]:
     """What was recorded; nothing where it was recorded with another release of PyTorch."""
-    if not RECORD.exists():
+    path = way.record(STEM)
+    if not path.exists():
         return {}
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    record = json.loads(path.read_text(encoding="utf-8"))
     return record["entries"] if record["torch"] == _version() else {}
 
 
@@ -126,15 +168,15 @@ def _version() -> str:
     return torch.__version__.partition("+")[0]
 
 
-def _record_entry(name: str) -> list[str]:
-    return sorted(taken_by_torch(cases_of(database()[name]), None))
+def _record_entry(name: str, way: Way) -> list[str]:
+    return sorted(taken_by_torch(cases_of(database()[name]), way, None))
 
 
-def _record(names: list[str], jobs: int) -> None:
-    found = run_entries("tests.sweeps.module_db", names, ["--record"], jobs)
-    entries = load_record() | {name: result or [] for name, result in found.items()}
+def _record(names: list[str], way: Way, options: list[str], jobs: int) -> None:
+    found = run_entries("tests.sweeps.module_db", names, ["--record", *options], jobs)
+    entries = load_record(way) | {name: result or [] for name, result in found.items()}
     lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries))
-    RECORD.write_text(f'{{"torch": "{_version()}", "entries": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    way.record(STEM).write_text(f'{{"torch": "{_version()}", "entries": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -142,34 +184,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="every entry; write the results")
     parser.add_argument("--only", help="entries, with commas between them")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
-    parser.add_argument("--record", action="store_true", help="ask torch.jit.script which cases it takes")
+    parser.add_argument("--traces", action="store_true", help="trace the cases, on other sizes too")
+    parser.add_argument("--record", action="store_true", help="ask torch.jit which cases it takes")
     parser.add_argument("--causes", action="store_true", help="tell the most frequent causes of failure")
-    parser.add_argument("--with-torch", action="store_true", help="compile with torch.jit.script, to try out the sweep")
+    parser.add_argument("--with-torch", action="store_true", help="compile with torch.jit, to try out the sweep")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    way = TRACE if options.traces else SCRIPT
     if options.worker:
         torch.set_num_threads(1)
         if options.record:
-            serve(options.worker, _record_entry)
+            serve(options.worker, partial(_record_entry, way=way))
         else:
-            record, compiler = load_record(), script_with_torch if options.with_torch else our_compiler()
-            serve(options.worker, lambda name: sweep_entry(name, compiler, record).to_json())
+            record = load_record(way)
+            serve(options.worker, lambda name: sweep_entry(name, way, record, with_torch=options.with_torch).to_json())
         return 0
     names = options.only.split(",") if options.only else list(database())
+    passed_on = ["--traces"] * options.traces + ["--with-torch"] * options.with_torch
     if options.record:
-        _record(names, options.jobs)
+        _record(names, way, passed_on, options.jobs)
         return 0
-    found = run_entries("tests.sweeps.module_db", names, ["--with-torch"] if options.with_torch else [], options.jobs)
+    found = run_entries("tests.sweeps.module_db", names, passed_on, options.jobs)
     results = {name: EntryResult.from_json(name, found[name]) for name in names}
-    if options.causes or options.only:
-        print(report.causes(results))
-    known = report.known_failures(KNOWN_FAILURES)
-    if options.full:
-        print(report.write("module_db", "The module database", results, known))
-    print(json.dumps(report.summary(results)))
-    problems = report.check_against_known(results, known)
-    print("\n".join(problems), file=sys.stderr)
-    return 1 if problems else 0
+    title = "The module database, traced" if options.traces else "The module database"
+    show_causes = options.causes or bool(options.only)
+    return report.conclude(STEM + way.suffix, title, way.peer, results, show_causes=show_causes, full=options.full)
 
 
 if __name__ == "__main__":

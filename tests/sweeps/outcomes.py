@@ -5,31 +5,34 @@ from __future__ import annotations
 import copy
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from tests.support.equality import assert_same
 from tests.sweeps.cases import seed
 
-Compiler = Callable[[Any], Any]
+Compiler = Callable[[Any, Sequence[Any], dict[str, Any]], Any]
+"""Compiles a function or a module, of which it is told an example of the arguments."""
 
 
 @dataclass(slots=True, frozen=True)
 class Outcome:
-    """``stage`` is ``passed`` or where it went wrong: ``eager`` itself, ``compile``, ``run``, ``compare``."""
+    """``stage`` is ``passed`` or where it went wrong: ``eager`` itself, ``compile``, ``run``, ``compare``, or the last
+    two of them with other arguments, ``others``."""
 
     stage: str
     error: str = ""
+    others: int = 0
+    """How many further arguments were compared."""
 
     @property
     def passed(self) -> bool:
         return self.stage == "passed"
-
-
-PASSED = Outcome("passed")
 
 
 def check(
@@ -40,8 +43,13 @@ def check(
     *,
     values: bool = True,
     calls: int = 1,
+    others: Iterable[tuple[Sequence[Any], dict[str, Any]]] = (),
 ) -> Outcome:
-    """Compile what ``subject`` gives, compare calls of it with eager's; shapes and dtypes without ``values``."""
+    """Compile what ``subject`` gives, compare calls of it with eager's; shapes and dtypes without ``values``.
+
+    Of ``others``, further arguments, those count that eager takes.
+    """
+    same = partial(_assert_same, values=values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the operators themselves warn about much that is not our business here
         try:
@@ -49,18 +57,37 @@ def check(
         except Exception as error:
             return Outcome("eager", _describe(error))
         try:
-            compiled = compiler(subject())
+            compiled = compiler(subject(), arguments, keywords)
         except Exception as error:
             return Outcome("compile", _describe(error))
+        state = copy.deepcopy(compiled.state_dict()) if isinstance(compiled, torch.nn.Module) else None
         try:
             actual = _run(compiled, arguments, keywords, calls)
         except Exception as error:
             return Outcome("run", _describe(error))
         try:
-            assert_same(actual if values else _shapes(actual), expected if values else _shapes(expected))
+            same(actual, expected)
         except Exception as error:
             return Outcome("compare", _describe(error))
-    return PASSED
+        count = 0
+        for own, own_keywords in others:
+            try:
+                expected = _run(subject(), own, own_keywords, calls)
+            except Exception:
+                continue
+            try:
+                if state is not None:
+                    compiled.load_state_dict(state)
+                same(_run(compiled, own, own_keywords, calls), expected)
+                count += 1
+            except Exception as error:
+                shapes = ", ".join(str(list(t.shape)) for t in tree_leaves((own, own_keywords)) if hasattr(t, "shape"))
+                return Outcome("others", f"for sizes {shapes}: {_describe(error)}")
+    return Outcome("passed", others=count)
+
+
+def _assert_same(actual: Any, expected: Any, values: bool) -> None:
+    assert_same(actual if values else _shapes(actual), expected if values else _shapes(expected))
 
 
 def _run(function: Any, arguments: Sequence[Any], keywords: dict[str, Any], calls: int) -> Any:

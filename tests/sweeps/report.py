@@ -1,8 +1,10 @@
 """What a sweep writes down: JSON for machines, Markdown for people; and the known failures it is held against."""
+# ruff: noqa: T201 - the commands print what is found
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +21,17 @@ DATA = HERE / "data"
 
 @dataclass(slots=True)
 class EntryResult:
-    """An entry of the database: how many of its cases torch.jit.script takes, and which of those fail here."""
+    """An entry of the database: how many of its cases torch.jit takes, and which of those fail here."""
 
     name: str
     cases: int = 0
     failures: dict[str, Outcome] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     crashed: bool = False
+    others: int = 0
+    """How many further arguments, of other sizes, were compared."""
     beyond: bool = False
-    """Whether torch.jit.script takes no case and all cases that eager runs pass here."""
+    """Whether torch.jit takes no case and all cases that eager runs pass here."""
 
     @property
     def counts(self) -> bool:
@@ -40,14 +44,20 @@ class EntryResult:
 
     def to_json(self) -> dict[str, Any]:
         failures = {key: [outcome.stage, outcome.error] for key, outcome in self.failures.items()}
-        return {"cases": self.cases, "failures": failures, "texts": self.texts, "beyond": self.beyond}
+        return {
+            "cases": self.cases,
+            "failures": failures,
+            "texts": self.texts,
+            "others": self.others,
+            "beyond": self.beyond,
+        }
 
     @staticmethod
     def from_json(name: str, data: dict[str, Any] | None) -> EntryResult:
         if data is None:
             return EntryResult(name, crashed=True)
         failures = {key: Outcome(stage, error) for key, (stage, error) in data["failures"].items()}
-        return EntryResult(name, data["cases"], failures, data["texts"], beyond=data["beyond"])
+        return EntryResult(name, data["cases"], failures, data["texts"], others=data["others"], beyond=data["beyond"])
 
 
 def known_failures(path: Path) -> dict[str, str]:
@@ -88,6 +98,7 @@ def summary(results: dict[str, EntryResult]) -> dict[str, Any]:
         "percent": round(100 * len(passed) / max(1, len(counted)), 2),
         "cases": cases,
         "cases_passed": cases - failed_cases,
+        "other_sizes_compared": sum(result.others for result in counted),
     }
 
 
@@ -96,8 +107,8 @@ def committed_summary(stem: str) -> dict[str, Any]:
     return json.loads((RESULTS / f"{stem}.json").read_text(encoding="utf-8"))["summary"]
 
 
-def write(stem: str, title: str, results: dict[str, EntryResult], known: dict[str, str]) -> str:
-    """Write ``results/<stem>.json`` and ``results/<stem>.md``; the Markdown text."""
+def write(stem: str, title: str, peer: str, results: dict[str, EntryResult], known: dict[str, str]) -> str:
+    """Write ``results/<stem>.json`` and ``results/<stem>.md``; the Markdown text. ``peer`` says who takes a case."""
     head = summary(results)
     entries = {
         name: {"cases": result.cases, "failed": {key: outcome.stage for key, outcome in result.failures.items()}}
@@ -108,21 +119,31 @@ def write(stem: str, title: str, results: dict[str, EntryResult], known: dict[st
     RESULTS.mkdir(exist_ok=True)
     data = {"summary": head, "entries": entries, "not_taken_by_torch_jit": outside}
     (RESULTS / f"{stem}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    text = _markdown(title, head, results, known, outside)
+    text = _markdown(title, peer, head, results, known, outside)
     (RESULTS / f"{stem}.md").write_text(text, encoding="utf-8")
     return text
 
 
 def _markdown(
-    title: str, head: dict[str, Any], results: dict[str, EntryResult], known: dict[str, str], outside: list[str]
+    title: str,
+    peer: str,
+    head: dict[str, Any],
+    results: dict[str, EntryResult],
+    known: dict[str, str],
+    outside: list[str],
 ) -> str:
     failing = sorted((r for r in results.values() if r.counts and not r.passed), key=lambda r: r.name)
     lines = [f"# {title}", ""]
     lines.append(
-        f"torch {head['torch']}. Of {head['entries']} entries, torch.jit.script compiles and runs a case of "
+        f"torch {head['torch']}. Of {head['entries']} entries, {peer} a case of "
         f"**{head['denominator']}**; of these **{head['passed']}** ({head['percent']} %) compile here and match "
-        f"eager in every case that torch.jit.script takes. Single cases: {head['cases_passed']} of {head['cases']}."
+        f"eager in every such case. Single cases: {head['cases_passed']} of {head['cases']}."
     )
+    if head["other_sizes_compared"]:
+        lines.append(
+            f"What was compiled was also called {head['other_sizes_compared']} times on inputs of other sizes, and an "
+            "entry passes only where all of these match eager."
+        )
     lines.append("")
     if failing:
         lines += ["| entry | cases | failed | first failure | reason |", "| --- | --- | --- | --- | --- |"]
@@ -132,7 +153,7 @@ def _markdown(
         reason = known.get(result.name, "not listed")
         lines.append(f"| {result.name} | {result.cases} | {len(result.failures)} | {first} | {reason} |")
     marked = [name + "*" if results[name].beyond else name for name in outside]
-    lines += ["", f"Entries of which torch.jit.script takes no case ({len(outside)}): {', '.join(marked)}."]
+    lines += ["", f"Entries of which torch.jit takes no case ({len(outside)}): {', '.join(marked)}."]
     if head["passed_beyond"]:
         lines += [f"With a star: all that eager runs passes here ({head['passed_beyond']})."]
     lines += [""]
@@ -157,3 +178,22 @@ def causes(results: dict[str, EntryResult], limit: int = 40) -> str:
             f"## {len(names)} entries, {counter[what]} cases: {what}\n   {', '.join(names[:12])}\n{example[what]}\n"
         )
     return "\n".join(lines)
+
+
+def known_failures_path(stem: str) -> Path:
+    return HERE / f"{stem}_known_failures.txt"
+
+
+def conclude(
+    stem: str, title: str, peer: str, results: dict[str, EntryResult], *, show_causes: bool, full: bool
+) -> int:
+    """Print what a sweep found, write it down where it was the full one; 1 where the known failures are others."""
+    if show_causes:
+        print(causes(results))
+    known = known_failures(known_failures_path(stem))
+    if full:
+        print(write(stem, title, peer, results, known))
+    print(json.dumps(summary(results)))
+    problems = check_against_known(results, known)
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0

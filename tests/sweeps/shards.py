@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ def _run_chunk(module: str, names: list[str], options: list[str], timeout: float
             path.with_suffix(".names").write_text(json.dumps(left), encoding="utf-8")
             command = [sys.executable, "-m", module, "--worker", str(path), *options]
             try:
-                code = subprocess.run(command, timeout=timeout, check=False).returncode
+                code = subprocess.run(command, timeout=timeout, check=False, env=_verifying()).returncode
             except subprocess.TimeoutExpired:
                 code = -1
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -53,6 +54,11 @@ def _run_chunk(module: str, names: list[str], options: list[str], timeout: float
         if dead is not None:
             results[dead] = None
     return results
+
+
+def _verifying() -> dict[str, str]:
+    """An environment in which every graph is verified, as in the tests."""
+    return {**os.environ, "REKINDLE_VERIFY": "1"}
 
 
 def serve(path: Path, work: Any) -> None:

@@ -1,4 +1,4 @@
-"""A fixed sample of the sweep over the module database. The whole of it: ``make sweep-modules``."""
+"""A fixed sample of the sweep over the module database. The whole: ``make sweep-modules``, ``make sweep-traces``."""
 
 from __future__ import annotations
 
@@ -6,31 +6,45 @@ import random
 
 import pytest
 
-import rekindle
 from tests.sweeps import report
-from tests.sweeps.module_db import KNOWN_FAILURES, database, load_record, sweep_entry
+from tests.sweeps.module_db import STEM, database, load_record, sweep_entry
+from tests.sweeps.ways import SCRIPT, TRACE, Way
 
-SAMPLE = 24
-RECORD = load_record()
-
-
-def sampled_names() -> list[str]:
-    """Entries of which torch.jit.script takes a case, drawn with a fixed seed."""
-    return random.Random(20260).sample(sorted(name for name, taken in RECORD.items() if taken), SAMPLE)
+SAMPLES = {SCRIPT.suffix: (20260, 24), TRACE.suffix: (20264, 10)}
+"""Seeds and how many."""
+RECORDS = {way.suffix: load_record(way) for way in (SCRIPT, TRACE)}
 
 
-@pytest.mark.parametrize("name", sampled_names())
-def test_entry(name: str) -> None:
-    result = sweep_entry(name, rekindle.script, RECORD)
-    problems = report.check_against_known({name: result}, report.known_failures(KNOWN_FAILURES))
+def sampled(way: Way) -> list[str]:
+    """Entries of which torch.jit takes a case, drawn with a fixed seed."""
+    names = sorted(name for name, taken in RECORDS[way.suffix].items() if taken)
+    seed, count = SAMPLES[way.suffix]
+    return random.Random(seed).sample(names, count)
+
+
+def check_entry(name: str, way: Way) -> None:
+    result = sweep_entry(name, way, RECORDS[way.suffix])
+    problems = report.check_against_known({name: result}, report.known_failures(way.known_failures(STEM)))
     assert not problems, report.causes({name: result}) or "\n".join(problems)
 
 
-def test_known_failures_name_entries() -> None:
-    assert set(report.known_failures(KNOWN_FAILURES)) <= set(database())
+@pytest.mark.parametrize("name", sampled(SCRIPT))
+def test_entry(name: str) -> None:
+    check_entry(name, SCRIPT)
 
 
-def test_committed_result_meets_the_aim() -> None:
-    summary = report.committed_summary("module_db")
+@pytest.mark.parametrize("name", sampled(TRACE))
+def test_traced_entry(name: str) -> None:
+    check_entry(name, TRACE)
+
+
+@pytest.mark.parametrize("way", [SCRIPT, TRACE], ids=["script", "trace"])
+def test_known_failures_name_entries(way: Way) -> None:
+    assert set(report.known_failures(way.known_failures(STEM))) <= set(database())
+
+
+@pytest.mark.parametrize(("way", "percent"), [(SCRIPT, 95), (TRACE, 97)], ids=["script", "trace"])
+def test_committed_result_meets_the_aim(way: Way, percent: float) -> None:
+    summary = report.committed_summary(STEM + way.suffix)
     assert summary["denominator"] >= 95
-    assert summary["percent"] >= 95
+    assert summary["percent"] >= percent

@@ -1,4 +1,4 @@
-"""A fixed sample of the sweep over the operator database. The whole of it: ``make sweep-ops``."""
+"""A fixed sample of the sweep over the operator database; all of it: ``make sweep-ops``, ``make sweep-traces``."""
 
 from __future__ import annotations
 
@@ -6,39 +6,51 @@ import random
 
 import pytest
 
-import rekindle
 from tests.sweeps import report
 from tests.sweeps.cases import cases_of, digest
-from tests.sweeps.op_db import KNOWN_FAILURES, database, load_record, sweep_entry
+from tests.sweeps.op_db import STEM, database, load_record, sweep_entry
+from tests.sweeps.ways import SCRIPT, TRACE, Way
 
-SAMPLE = 60
-RECORD = load_record()
-
-
-def sampled_names() -> list[str]:
-    """Entries of which torch.jit.script takes a case, drawn with a fixed seed."""
-    names = sorted(name for name, entry in RECORD.items() if entry["taken"])
-    return random.Random(20260).sample(names, SAMPLE)
+SAMPLES = {SCRIPT.suffix: 60, TRACE.suffix: 24}
+RECORDS = {way.suffix: load_record(way) for way in (SCRIPT, TRACE)}
 
 
-@pytest.mark.parametrize("name", sampled_names())
-def test_entry(name: str) -> None:
-    result = sweep_entry(name, rekindle.script, RECORD)
-    problems = report.check_against_known({name: result}, report.known_failures(KNOWN_FAILURES))
+def sampled(way: Way) -> list[str]:
+    """Entries of which torch.jit takes a case, drawn with a fixed seed."""
+    names = sorted(name for name, entry in RECORDS[way.suffix].items() if entry["taken"])
+    return random.Random(20260).sample(names, SAMPLES[way.suffix])
+
+
+def check_entry(name: str, way: Way) -> None:
+    result = sweep_entry(name, way, RECORDS[way.suffix])
+    problems = report.check_against_known({name: result}, report.known_failures(way.known_failures(STEM)))
     assert not problems, report.causes({name: result}) or "\n".join(problems)
 
 
-def test_known_failures_name_entries() -> None:
-    assert set(report.known_failures(KNOWN_FAILURES)) <= set(database())
+@pytest.mark.parametrize("name", sampled(SCRIPT))
+def test_entry(name: str) -> None:
+    check_entry(name, SCRIPT)
 
 
-def test_record_is_of_these_texts() -> None:
-    """Where PyTorch's samples change, what torch.jit.script takes of them must be recorded anew (--record)."""
-    name = sampled_names()[0]
-    assert RECORD[name]["texts"] == digest(list(cases_of(database()[name])))
+@pytest.mark.parametrize("name", sampled(TRACE))
+def test_traced_entry(name: str) -> None:
+    check_entry(name, TRACE)
 
 
-def test_committed_result_meets_the_aim() -> None:
-    summary = report.committed_summary("op_db")
-    assert summary["denominator"] >= 600
-    assert summary["percent"] >= 97
+@pytest.mark.parametrize("way", [SCRIPT, TRACE], ids=["script", "trace"])
+def test_known_failures_name_entries(way: Way) -> None:
+    assert set(report.known_failures(way.known_failures(STEM))) <= set(database())
+
+
+@pytest.mark.parametrize("way", [SCRIPT, TRACE], ids=["script", "trace"])
+def test_record_is_of_these_texts(way: Way) -> None:
+    """Where PyTorch's samples change, what torch.jit takes of them must be recorded anew (--record)."""
+    name = sampled(way)[0]
+    assert RECORDS[way.suffix][name]["texts"] == digest(list(cases_of(database()[name])))
+
+
+@pytest.mark.parametrize(("way", "entries", "percent"), [(SCRIPT, 600, 97), (TRACE, 600, 98)], ids=["script", "trace"])
+def test_committed_result_meets_the_aim(way: Way, entries: int, percent: float) -> None:
+    summary = report.committed_summary(STEM + way.suffix)
+    assert summary["denominator"] >= entries
+    assert summary["percent"] >= percent
