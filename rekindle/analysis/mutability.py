@@ -30,6 +30,7 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     VarType,
+    without_none,
 )
 
 _IMMUTABLE: Final = (
@@ -82,12 +83,21 @@ def family_of(type: Type) -> Family:
     return _OF_KIND.get(type.kind, type.kind)
 
 
+_CONCRETE: Final = frozenset(
+    {"TensorType", "ListType", "DictType", "TupleType", "ClassType", "FutureType", "AwaitType", "RRefType"}
+)
+"""Kinds of types that tell what a value is, if not always what it holds."""
+
+
 def may_share_memory(a: Type, b: Type) -> bool:
     """Whether some value could be of both types, or a view of one of the other's."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return True
     if isinstance(a, ClassType) and isinstance(b, ClassType):
         return a is b
+    a, b = without_none(a), without_none(b)
+    if a.kind != b.kind and a.kind in _CONCRETE and b.kind in _CONCRETE:
+        return False
     mine, theirs = family_of(a), family_of(b)
     return mine == theirs or ANYTHING in (mine, theirs)
 

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from rekindle.ir.graph import Graph
+from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import NONE, TENSOR, ClassType, InterfaceType, ListType, TupleType
 from tests.analysis.aliases import Named
 
@@ -87,6 +89,56 @@ graph(%x : Tensor):
     assert named.relation("view", "b") == "same"
     assert named.relation("a", "c") == "apart"
     assert named.relation("x", "b") == "apart"
+
+
+def test_whatever_may_be_the_tensor_that_takes_over_a_storage() -> None:
+    named = Named("""
+graph(%x : Tensor, %c : bool):
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %d : Tensor = aten::neg(%x)
+  %either : Tensor = prim::If(%c)
+    block0():
+      -> (%a)
+    block1():
+      -> (%b)
+  %joined : Tensor = aten::set_(%either, %d)
+  return (%joined)
+""")
+    assert named.relation("a", "d") == "same"
+    assert named.relation("b", "d") == "same"
+
+
+def test_composites_that_return_lists() -> None:
+    named = Named("""
+graph(%x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %flat : Tensor = aten::neg(%x)
+  %like : Tensor = aten::neg(%x)
+  %list : Tensor[] = prim::ListConstruct(%like)
+  %parts : Tensor[] = aten::unflatten_dense_tensors(%flat, %list)
+  %part : Tensor = aten::__getitem__(%parts, %zero)
+  return (%part)
+""")
+    assert named.relation("part", "flat") == "same"
+    assert named.relation("parts", "flat") == "in"
+    assert named.relation("part", "x") == "apart"
+
+
+def test_what_schemas_call_a_wildcard() -> None:
+    REGISTRY.register(Operator(parse_schema("test::keep(Tensor(a -> *) kept) -> ()"), lambda kept: None))
+    named = Named("""
+graph(%x : Tensor):
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+   = test::keep(%b)
+  %grad : Tensor = prim::grad(%a)
+  return (%grad)
+""")
+    assert named.relation("grad", "x") == "same"
+    assert named.relation("grad", "a") == "apart"
+    assert named.relation("grad", "b") == "same"
+    assert named.db.escapes(named.value("b"))
 
 
 # ----------------------------------------------------------------------------------------------------------- containers
@@ -214,6 +266,54 @@ def test_tuples(first: str, second: str, relation: str) -> None:
     assert Named(TUPLES).relation(first, second) == relation
 
 
+def test_more_of_tuples_and_dicts() -> None:
+    named = Named("""
+graph(%x : Tensor, %pair : (Tensor, int)):
+  %zero : int = prim::Constant[value=0]()
+  %last : int = prim::Constant[value=-1]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %key : Tensor = aten::neg(%x)
+  %t : (Tensor, Tensor) = prim::TupleConstruct(%a, %b)
+  %of_end : Tensor = prim::TupleIndex(%t, %last)
+  %dict : Dict(Tensor, Tensor) = prim::DictConstruct(%key, %a)
+  %keys : Tensor[] = aten::keys(%dict)
+  %got_key : Tensor = aten::__getitem__(%keys, %zero)
+  %first : Tensor, %0 : int = prim::TupleUnpack(%pair)
+  %1 : int = mystery::op(%b)
+  return (%x)
+""")
+    assert named.relation("of_end", "b") == "same"
+    assert named.relation("of_end", "a") == "apart"
+    assert named.relation("got_key", "key") == "same"
+    assert named.relation("got_key", "a") == "apart"
+    assert named.relation("first", "x") == "same"
+    assert named.relation("first", "b") == "apart"  # the tuple was made before the call
+
+
+def test_lists_that_turn_out_to_be_one() -> None:
+    named = Named("""
+graph(%x : Tensor, %c : bool):
+  %zero : int = prim::Constant[value=0]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %new : Tensor = aten::neg(%x)
+  %l : Tensor[] = prim::ListConstruct(%a)
+  %m : Tensor[] = prim::ListConstruct(%b)
+  %of_l : Tensor = aten::__getitem__(%l, %zero)
+  %of_m : Tensor = aten::__getitem__(%m, %zero)
+  %either : Tensor[] = prim::If(%c)
+    block0():
+      -> (%l)
+    block1():
+      -> (%m)
+  %0 : Tensor[] = aten::append(%either, %new)
+  return (%x)
+""")
+    assert named.relation("of_l", "new") == "same"
+    assert named.relation("of_m", "new") == "same"
+
+
 # --------------------------------------------------------------------------------------------------------- control flow
 
 CONTROL_FLOW = """
@@ -273,7 +373,7 @@ def test_control_flow(first: str, second: str, relation: str) -> None:
 
 INPUTS = """
 graph(%x : Tensor, %f : Float(2, 3), %o : Tensor?, %any : Any, %l : Tensor[], %m : Tensor?[], %i : int[],
-      %s : Scalar[], %u : Union(Tensor, int[]), %t : (Tensor, int[]), %q : Future(Tensor)):
+      %s : Scalar[], %u : Union(Tensor, int[]), %t : (Tensor, int[]), %q : Future(Tensor), %w : Any[]):
   %fresh : Tensor = aten::neg(%x)
   %zero : int = prim::Constant[value=0]()
   %of_list : Tensor = aten::__getitem__(%l, %zero)
@@ -295,6 +395,9 @@ graph(%x : Tensor, %f : Float(2, 3), %o : Tensor?, %any : Any, %l : Tensor[], %m
         ("l", "i", "apart"),
         ("l", "m", "same"),  # a list without None can be passed for both
         ("l", "any", "same"),
+        ("l", "w", "same"),
+        ("i", "w", "same"),
+        ("x", "w", "in"),
         ("i", "s", "same"),
         ("i", "u", "same"),
         ("i", "t", "in"),
@@ -328,7 +431,9 @@ graph(%x : Tensor, %l : Tensor[]):
   %fresh : Tensor = aten::neg(%x)
   %kept : Tensor = aten::neg(%x)
   %list : Tensor[] = prim::ListConstruct(%fresh)
+  %before : Tensor = aten::__getitem__(%list, %zero)
   %result : Tensor = mystery::op(%list)
+  %whatever : Any = mystery::other(%zero)
   %later : Tensor = aten::__getitem__(%list, %zero)
   %of_input : Tensor = aten::__getitem__(%l, %zero)
   return (%result)
@@ -341,6 +446,10 @@ graph(%x : Tensor, %l : Tensor[]):
         ("result", "x", "same"),
         ("result", "fresh", "same"),
         ("later", "x", "same"),  # it may have put something else into the list
+        ("before", "x", "same"),
+        ("whatever", "fresh", "same"),
+        ("whatever", "list", "same"),
+        ("whatever", "kept", "apart"),
         ("of_input", "fresh", "same"),  # and may have put the tensor there
         ("fresh", "x", "apart"),  # %x is from before the call
         ("kept", "result", "apart"),
@@ -352,7 +461,7 @@ def test_an_unknown_operator_may_do_anything(first: str, second: str, relation: 
 
 def test_what_an_unknown_operator_writes_to() -> None:
     named = Named(UNKNOWN)
-    assert named.written() == ["fresh", "l", "later", "list", "of_input", "result", "x"]
+    assert named.written() == ["before", "fresh", "l", "later", "list", "of_input", "result", "whatever", "x"]
     escaped = [name for name in ("x", "fresh", "kept", "list") if named.db.escapes(named.value(name))]
     assert escaped == ["x", "fresh", "list"]  # the list may hold %x by now
     assert [name for name in ("x", "fresh", "kept") if named.db.outlives_call(named.value(name))] == ["x", "fresh"]
@@ -641,6 +750,28 @@ graph(%x : Tensor):
     other = graph.insert_node(graph.create("aten::neg", [x])).output
     db.replace_with_new_value(copy, other)
     assert db.may_alias(other, write.output)
+
+
+def test_what_was_asked_before_a_change_is_asked_anew() -> None:
+    named = Named("""
+graph(%x : Tensor):
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %view : Tensor = aten::detach(%a)
+  %list : Tensor[] = prim::ListConstruct()
+  return (%view)
+""")
+    a, b, view, list_ = (named.value(name) for name in ("a", "b", "view", "list"))
+    assert not named.db.may_alias(view, b)
+    assert not named.db.may_contain_alias(list_, b)
+    assert not named.db.has_writers(b)
+    graph = named.graph
+    named.db.add_node(graph.insert_node(graph.create("aten::append", [list_, b], types=[list_.type])))
+    assert named.db.may_contain_alias(list_, b)
+    named.db.add_node(graph.insert_node(graph.create("aten::set_", [a, b])))
+    assert named.db.may_alias(view, b)
+    named.db.add_node(graph.insert_node(graph.create("aten::relu_", [b])))
+    assert named.db.has_writers(view)
 
 
 def test_sets_of_values() -> None:

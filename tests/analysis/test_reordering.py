@@ -78,6 +78,7 @@ def test_moving_behind(move: str, place: str, moved: list[str] | None) -> None:
         ("a", "e", ["a", "b"]),
         ("d", "f", ["d", "e"]),
         ("b", "k", ["b"]),
+        ("k", "b", None),  # returned by a block
         ("m", "k", None),  # what is written to is read in a block
     ],
 )
@@ -133,6 +134,13 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
   %true : bool = prim::Constant[value=1]()
   %fresh : Tensor = aten::neg(%x)
   %size : int = aten::dim(%fresh)
+  %derived : Tensor = aten::neg(%fresh)
+  %other : Tensor = aten::neg(%x)
+  %tensors : Tensor[] = prim::ListConstruct(%other)
+  %joined : Tensor = aten::cat(%tensors, %n)
+  %single : Tensor = prim::ListUnpack(%tensors)
+  %changed : Tensor = aten::relu_(%other)
+  %longer : Tensor[] = aten::append(%tensors, %fresh)
   %list : int[] = prim::ListConstruct(%n)
   %length : int = aten::len(%list)
    = prim::Print(%s)
@@ -145,6 +153,7 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
   %written : Tensor = aten::relu_(%x)
   %own : Tensor = aten::neg(%n)
    = aten::set_grad_enabled(%true)
+  %after : Tensor = aten::neg(%fresh)
   %entered : Any = prim::Enter(%o)
   %mystery : int = mystery::op(%n)
   %python : int = prim::PythonOp(%n)
@@ -156,6 +165,13 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
     ("first", "second", "can_swap"),
     [
         ("fresh", "aten::set_grad_enabled", False),  # what it records depends on the mode
+        ("derived", "aten::set_grad_enabled", False),
+        ("aten::set_grad_enabled", "after", False),
+        ("joined", "changed", False),  # what is in the list is written to
+        ("single", "changed", True),  # what is in the list is not read
+        ("single", "longer", False),
+        ("joined", "longer", False),
+        ("changed", "longer", True),
         ("length", "aten::set_grad_enabled", True),
         ("list", "aten::set_grad_enabled", True),
         ("fresh", "entered", False),
