@@ -15,6 +15,7 @@ What a block hands to an output of its node that nobody needs is no use.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -88,6 +89,35 @@ class Liveness:
                 break
             inner = inner.owning_block.owning_node
         return sorted(found, key=lambda value: value.unique)
+
+    def sweep(self, graph: Graph) -> Iterator[tuple[Node, Set[Value]]]:
+        """Every node of ``graph`` with the values that may be read once it has run, from the last node to the first:
+        :meth:`live_after` for all nodes, at the cost of a walk and a copy of the set for each block. A set is valid until the next
+        step."""
+        yield from self._sweep(graph.block, set())
+
+    def _sweep(self, block: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
+        """Leaves in ``live``, which holds what is read behind ``block``, what is read from its start on."""
+        live.update(value for index, value in enumerate(block.outputs) if self.is_needed_output(block, index))
+        for node in block.nodes_reversed:
+            yield node, live
+            for inner in node.blocks:
+                yield from self._sweep_within(node, inner, live)
+            live.difference_update(node.outputs)
+            live.update(node.inputs)
+            for inner in node.blocks:
+                live.update(self._read_from_outside(inner))
+        live.difference_update(block.inputs)
+
+    def _sweep_within(self, node: Node, inner: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
+        """The sweep of a block of ``node``, behind which ``live`` is read; leaves ``live`` as it was."""
+        around = live - set(node.outputs)
+        if node.kind == "prim::Loop":
+            around |= self._read_from_outside(inner)  # the next iteration reads it
+        yield from self._sweep(inner, around)
+
+    def _read_from_outside(self, block: Block) -> set[Value]:
+        return {value for value in self.last_use[block] if value.node.owning_block is not block}
 
     def _is_defined(self, value: Value, inner: Node, node: Node) -> bool:
         """Whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has run."""

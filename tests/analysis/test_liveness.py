@@ -8,6 +8,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.parser import parse_graph
+from tests.support.graphs import random_graph
 
 
 def names(values: object) -> list[str]:
@@ -142,3 +143,11 @@ def test_what_is_live_after_a_node(at: str, alive: list[str]) -> None:
     value = graph.find_value(at)
     assert value is not None
     assert names(liveness(graph).live_after(value.node)) == alive
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_sweep_tells_of_all_nodes_what_is_live_after_them(seed: int) -> None:
+    graph = random_graph(seed, size=40)
+    found = liveness(graph)
+    swept = {node: names(set(live)) for node, live in found.sweep(graph)}
+    assert swept == {node: names(found.live_after(node)) for node in graph.all_nodes()}
