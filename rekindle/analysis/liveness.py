@@ -91,9 +91,11 @@ class Liveness:
         return sorted(found, key=lambda value: value.unique)
 
     def sweep(self, graph: Graph) -> Iterator[tuple[Node, Set[Value]]]:
-        """Every node of ``graph`` with the values that may be read once it has run, from the last node to the first:
-        :meth:`live_after` for all nodes, at the cost of a walk and a copy of the set for each block. A set is valid until the next
-        step."""
+        """Every node of ``graph`` with the values that may be read once it has run, from the last node to the first.
+
+        The same as :meth:`live_after` for each node, but for one walk and a copy of the set for each block. A set is
+        valid until the next step.
+        """
         yield from self._sweep(graph.block, set())
 
     def _sweep(self, block: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
