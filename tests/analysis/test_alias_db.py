@@ -97,16 +97,18 @@ graph(%x : Tensor, %c : bool):
   %a : Tensor = aten::neg(%x)
   %b : Tensor = aten::neg(%x)
   %d : Tensor = aten::neg(%x)
-  %either : Tensor = prim::If(%c)
+  %e : Tensor = aten::neg(%x)
+  %either : Tensor, %source : Tensor = prim::If(%c)
     block0():
-      -> (%a)
+      -> (%a, %d)
     block1():
-      -> (%b)
-  %joined : Tensor = aten::set_(%either, %d)
+      -> (%b, %e)
+  %joined : Tensor = aten::set_(%either, %source)
   return (%joined)
 """)
     assert named.relation("a", "d") == "same"
-    assert named.relation("b", "d") == "same"
+    assert named.relation("b", "e") == "same"
+    assert named.relation("a", "x") == "apart"
 
 
 def test_composites_that_return_lists() -> None:
