@@ -131,7 +131,8 @@ class _Propagation:
         for node in nodes:
             schema = node.schema
             resizes_result = schema is not None and any(argument.is_out for argument in schema.arguments)
-            if node.kind in _RESHAPING or resizes_result or self.aliases.has_untracked_effects(node):
+            is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)
+            if node.kind in _RESHAPING or resizes_result or is_unknown:
                 found |= self.aliases.writes_to(node)
         return found
 

@@ -241,6 +241,77 @@ graph(%x : Tensor, %o : Any):
     assert told == {}  # %x may be resized by what is entered, and autocast may be on
 
 
+def test_sizes_that_few_numbers_fit() -> None:
+    told = texts(
+        """
+graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %four : int = prim::Constant[value=4]()
+  %minus : int = prim::Constant[value=-1]()
+  %sizes : int[] = prim::ListConstruct(%four, %minus)
+  %fours : Tensor = aten::view(%x, %sizes)
+  %up_to_one : Tensor = aten::slice(%x, %one, %none, %one, %one)
+  return (%fours)
+""",
+        [known(None, None)],
+    )
+    assert told["fours"] == "Float(*, *, requires_grad=0)"  # of all numbers only 4 fits in every place
+    assert told["up_to_one"] == "Float(*, *, requires_grad=0)"  # 0 where there is nothing
+
+
+def test_numbers_promote_by_their_type() -> None:
+    told = texts(
+        """
+graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %float : float = prim::Constant[value=1.]()
+  %a : Tensor = aten::add(%x, %one, %one)
+  %b : Tensor = aten::add(%x, %float, %one)
+  return (%a)
+""",
+        [known(2, dtype=torch.int64)],
+    )
+    assert told["a"] == "Long(2, requires_grad=0)"
+    assert told["b"] == "Float(2, requires_grad=0)"
+
+
+def test_modes_that_the_graph_sets() -> None:
+    text = """
+graph(%x : Tensor, %y : Tensor):
+  %on : bool = aten::is_grad_enabled()
+  %a : Tensor = aten::neg(%x)
+  %either : Tensor = prim::If(%on)
+    block0():
+      -> (%a)
+    block1():
+      -> (%y)
+  return (%either)
+"""
+    plain = texts(text, [known(2, grad=True), known(3)], grad_enabled=True)
+    assert plain["a"] == "Float(2, requires_grad=1)"
+    assert plain["either"] == "Float(*)"  # what is_grad_enabled says is known when it runs
+    setting = text.replace("  %a : Tensor", "   = aten::set_grad_enabled(%on)\n  %a : Tensor")
+    assert texts(setting, [known(2, grad=True), known(3)], grad_enabled=True)["a"] == "Float(2)"
+
+
+def test_nothing_is_told_where_autocast_may_be_on() -> None:
+    told = texts(
+        """
+graph(%o : Any, %sizes : int[]):
+  %none : NoneType = prim::Constant()
+  %two : int = prim::Constant[value=2]()
+  %entered : Any = prim::Enter(%o)
+  %square : int[] = prim::ListConstruct(%two, %two)
+  %a : Tensor = aten::ones(%square, %none, %none, %none, %none)
+  %b : Tensor = aten::matmul(%a, %a)
+  return (%b)
+""",
+        [None, None],
+    )
+    assert told == {}
+
+
 def test_guards_are_believed() -> None:
     told = texts(
         """
