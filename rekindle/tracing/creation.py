@@ -55,14 +55,18 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     device = CallArgument(recorder.insert("prim::device", [source]), name="device")
     if "device" in kwargs:
         device = recorder.argument(kwargs["device"], "device")
+    if kwargs.get("dtype") is not None:
+        dtype = recorder.dtype_argument(kwargs["dtype"], "dtype")
+    else:
+        dtype = CallArgument(recorder.insert("prim::dtype", [source]), name="dtype")
     if _is_traced(recorder, data):
-        keywords = {"dtype": result.dtype, "device": device}
+        keywords = {"dtype": dtype, "device": device}
         return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
     if isinstance(data, torch.Tensor):
         value = recorder.insert("aten::clone", [CallArgument(recorder.insert("aten::detach", [data]))])
     else:
         value = _constant(recorder, result)
-    moved = recorder.insert("aten::to", [CallArgument(value)], {"dtype": result.dtype, "device": device})
+    moved = recorder.insert("aten::to", [CallArgument(value)], {"dtype": dtype, "device": device})
     return recorder.bind_result(result, moved)
 
 

@@ -30,6 +30,11 @@ WRITE: Final = "prim::TracedSetAttr"
 
 Path = tuple[str, ...]
 
+_OF_ANY_LENGTH: Final = frozenset(
+    f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
+)
+"""Kinds that give more or fewer tensors for other sizes; a trace takes them apart by number."""
+
 _OF_ANY_MODE: Final = frozenset({"aten::size", "aten::numel", "prim::device", "prim::dtype", "aten::Int"})
 """Kinds whose answer has nothing to do with gradients."""
 
@@ -281,6 +286,8 @@ class Recorder:
     def unpacked(self, value: Value, count: int) -> list[Value]:
         """The elements of a list of ``count`` elements."""
         assert isinstance(value.type, ListType)
+        if value.node.kind in _OF_ANY_LENGTH:
+            self.report.add(Baked.SIZE, f"the number of tensors that {value.node.kind} gives", count, users_place())
         return list(self.node("prim::ListUnpack", [value], [value.type.element] * count).outputs)
 
     # -------------------------------------------------------------------------------------------------- numbers

@@ -31,7 +31,9 @@ def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: object, valu
         recorder.insert("aten::fill_", [CallArgument(view), value])
         return
     if not isinstance(value, torch.Tensor):
-        keywords = {"dtype": tensor.dtype, "device": tensor.device}
+        keywords = {
+            name: CallArgument(recorder.insert(f"prim::{name}", [tensor]), name=name) for name in ("dtype", "device")
+        }
         filled = CallArgument(recorder.insert("aten::tensor", [value], keywords))
     else:
         filled = recorder.argument(value)

@@ -115,3 +115,14 @@ def test_devices_that_are_named_are_told():
     assert [(fact.kind.value, fact.what, fact.value) for fact in traced.report] == [
         ("device", "a device that the code names", "cpu")
     ]
+
+
+def test_numbers_that_are_written_into_a_tensor():
+    def function(x):
+        x = x.clone()
+        x[x > 2] = x.size(0)
+        x[[0]] = 5.0
+        x[:, 1] = 7
+        return x, x.new_tensor([1.0, 2.0]), x.new_tensor(x.size(0))
+
+    assert told(assert_follows(function, torch.arange(6.0).view(2, 3))) == []
