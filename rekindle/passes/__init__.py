@@ -11,6 +11,7 @@ from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCod
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
+from rekindle.passes.peephole import Peephole as Peephole
 
 CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),

@@ -9,12 +9,14 @@ from rekindle.passes import (
     Inlining,
     LowerSimpleTuples,
     Pass,
+    Peephole,
 )
 
 OPTIMIZATION: tuple[Pass, ...] = (
     Inlining(),
     LowerSimpleTuples(),
     ConstantPropagation(),
+    Peephole(),
     DeadCodeElimination(),
     ConstantPooling(),
 )

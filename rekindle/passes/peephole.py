@@ -1,0 +1,255 @@
+"""Small simplifications, each of a node and what is right before it.
+
+.. code-block:: text
+
+    %1 : bool = aten::__not__(%p)
+    %2 : bool = aten::__not__(%1)                    %4 : int = aten::dim(%x)
+    %3 : int[] = aten::size(%x)          becomes     return (%p, %4)
+    %4 : int = aten::len(%3)
+    return (%2, %4)
+
+Nodes that lose their last use are left to dead code elimination. Nothing changes that a caller could tell: dtypes,
+which tensors share memory, what an error says. What is known of a tensor's dtype, device and shape counts where nobody
+writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its result is a tensor of its own, and
+``-0.0 + 0`` is ``0.0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import BOOL, FLOAT, INT, NONE, STRING, TensorType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
+
+
+@dataclass(slots=True)
+class Peephole:
+    """See the module. Without ``with_aliases`` only what needs no alias analysis is simplified."""
+
+    name: ClassVar[str] = "peephole"
+    with_aliases: bool = True
+
+    def run(self, graph: Graph) -> bool:
+        return _Peephole(graph, self.with_aliases).run()
+
+
+class _Peephole:
+    def __init__(self, graph: Graph, with_aliases: bool) -> None:
+        self.graph = graph
+        self.with_aliases = with_aliases
+        self._aliases: AliasDb | None = None
+
+    def run(self) -> bool:
+        changed = False
+        for node in self.graph.all_nodes():
+            for rule in _RULES.get(node.kind, ()):
+                # A rule leaves the node without uses where it has nothing more to do.
+                if any(output.has_uses for output in node.outputs):
+                    changed |= rule(self, node)
+        return changed
+
+    def is_as_made(self, *values: Value) -> bool:
+        """Whether nobody writes to ``values``, nor hands them to somebody who may."""
+        if not self.with_aliases:
+            return False
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return not any(self._aliases.has_writers(value) or self._aliases.escapes(value) for value in values)
+
+    def replace(self, old: Value, new: Value) -> bool:
+        """Use ``new`` instead of ``old``; returns whether that was done."""
+        fits = old.type == new.type or (isinstance(old.type, TensorType) and new.type.is_subtype_of(old.type))
+        if not fits or not may_change("simplify", old.node):
+            return False
+        old.replace_all_uses_with(new)
+        return True
+
+    def replace_by_constant(self, node: Node, value: object) -> bool:
+        if not may_change("simplify", node):
+            return False
+        constant = self.graph.create_constant(value, range=node.range).insert_before(node)
+        node.output.replace_all_uses_with(constant.output)
+        return True
+
+    def replace_by_call(self, node: Node, kind: str, *inputs: Value) -> bool:
+        if not may_change("simplify", node):
+            return False
+        new = self.graph.create(kind, inputs, types=[output.type for output in node.outputs], range=node.range)
+        new.callstack, new.scope = node.callstack, node.scope
+        node.replace_all_uses_with(new.insert_before(node))
+        return True
+
+
+# ---------------------------------------------------------------------------------------------------- bools and numbers
+
+_OPPOSITES: Final = {
+    "aten::eq": "aten::ne",
+    "aten::ne": "aten::eq",
+    "aten::__is__": "aten::__isnot__",
+    "aten::__isnot__": "aten::__is__",
+}
+_PLAIN: Final = (INT, FLOAT, BOOL, STRING)
+
+
+def _not(hole: _Peephole, node: Node) -> bool:
+    """``not not p`` is ``p``; ``not a == b`` is ``a != b``, of NaN too."""
+    inner = node.input.node
+    if node.input.type != BOOL:
+        return False
+    if inner.kind == "aten::__not__":
+        return hole.replace(node.output, inner.input)
+    opposite = _OPPOSITES.get(inner.kind)
+    if opposite is None or len(node.input.uses) != 1 or len(inner.inputs) != 2:
+        return False
+    is_plain = all(value.type in _PLAIN for value in inner.inputs) or any(value.type == NONE for value in inner.inputs)
+    return is_plain and hole.replace_by_call(node, opposite, *inner.inputs)
+
+
+def _same_scalar(hole: _Peephole, node: Node) -> bool:
+    """``float(x)`` of a float."""
+    return (
+        len(node.inputs) == 1
+        and node.input.type == node.output.type
+        and node.input.type in _PLAIN
+        and hole.replace(node.output, node.input)
+    )
+
+
+def _neutral(neutral: int) -> Callable[[_Peephole, Node], bool]:
+    def rule(hole: _Peephole, node: Node) -> bool:
+        """``n * 1`` and ``n + 0`` of ints."""
+        if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
+            return False
+        left, right = node.inputs
+        if constant_int(right) == neutral:
+            return hole.replace(node.output, left)
+        commutes = node.kind in ("aten::add", "aten::mul")
+        return commutes and constant_int(left) == neutral and hole.replace(node.output, right)
+
+    return rule
+
+
+def _is_none(hole: _Peephole, node: Node) -> bool:
+    """Whether something is None, where its type tells."""
+    for value, other in (node.inputs, reversed(node.inputs)):
+        if other.type != NONE:
+            continue
+        if value.type == NONE:
+            return hole.replace_by_constant(node, node.kind == "aten::__is__")
+        if value.type in _PLAIN or isinstance(value.type, TensorType):
+            return hole.replace_by_constant(node, node.kind == "aten::__isnot__")
+    return False
+
+
+def _cast(hole: _Peephole, node: Node) -> bool:
+    """A cast, or the unwrapping of an Optional, from a type to itself."""
+    return node.input.type != NONE and hole.replace(node.output, node.input)
+
+
+def _choice(hole: _Peephole, node: Node) -> bool:
+    """``True if p else False`` is ``p``."""
+    changed = False
+    for output, then, otherwise in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
+        if output.has_uses and constant_bool(then) is True and constant_bool(otherwise) is False:
+            changed |= hole.replace(output, node.input)
+    return changed
+
+
+# ----------------------------------------------------------------------------------------------------------- containers
+
+
+def _length(hole: _Peephole, node: Node) -> bool:
+    """The length of a list that was written out, and that of a shape."""
+    made = node.input.node
+    if made.kind == "prim::ListConstruct" and hole.is_as_made(made.output):
+        return hole.replace_by_constant(node, len(made.inputs))
+    if made.kind == "aten::size" and len(made.inputs) == 1 and hole.is_as_made(made.output, made.input):
+        return hole.replace_by_call(node, "aten::dim", made.input)
+    return False
+
+
+def _item(hole: _Peephole, node: Node) -> bool:
+    """``[a, b][1]``."""
+    made, index = node.inputs[0].node, constant_int(node.inputs[1])
+    if made.kind != "prim::ListConstruct" or index is None or not -len(made.inputs) <= index < len(made.inputs):
+        return False
+    return hole.is_as_made(made.output) and hole.replace(node.output, made.inputs[index])
+
+
+def _unpack(hole: _Peephole, node: Node) -> bool:
+    """``a, b = [c, d]``."""
+    made = node.input.node
+    if made.kind != "prim::ListConstruct" or len(made.inputs) != len(node.outputs):
+        return False
+    changed = False
+    if hole.is_as_made(made.output):
+        for output, item in zip(node.outputs, made.inputs, strict=True):
+            changed |= output.has_uses and hole.replace(output, item)
+    return changed
+
+
+# -------------------------------------------------------------------------------------------------------------- tensors
+
+
+def _fact(hole: _Peephole, node: Node) -> bool:
+    """What the type of a tensor tells of it."""
+    type = node.inputs[0].type
+    found = _known(node, type) if isinstance(type, TensorType) else None
+    return found is not None and hole.is_as_made(node.inputs[0]) and hole.replace_by_constant(node, found)
+
+
+def _known(node: Node, type: TensorType) -> object:
+    match node.kind:
+        case "aten::dim":
+            return type.rank
+        case "prim::dtype":
+            return None if type.dtype is None else number_of(type.dtype)
+        case "prim::device":
+            return type.device
+        case "aten::is_floating_point":
+            return None if type.dtype is None else type.dtype.is_floating_point
+        case "aten::is_complex":
+            return None if type.dtype is None else type.dtype.is_complex
+        case "aten::size" if len(node.inputs) == 2 and type.sizes is not None:
+            index = constant_int(node.inputs[1])
+            rank = len(type.sizes)
+            return type.sizes[index] if index is not None and -rank <= index < rank else None
+        case _:
+            return None
+
+
+def _same_dtype(hole: _Peephole, node: Node) -> bool:
+    """``x.to(dtype)`` gives ``x`` itself where it is of that dtype."""
+    schema, type = node.schema, node.inputs[0].type
+    if schema is None or schema.overload != "dtype" or not isinstance(type, TensorType) or type.dtype is None:
+        return False
+    dtype, _, copy, memory_format = node.inputs[1:]
+    is_itself = constant_int(dtype) == number_of(type.dtype) and constant_bool(copy) is False
+    is_itself &= is_constant(memory_format) and value_of(memory_format.node) is None
+    return is_itself and hole.is_as_made(node.inputs[0]) and hole.replace(node.output, node.inputs[0])
+
+
+Rule = Callable[[_Peephole, Node], bool]
+
+_RULES: Final[dict[str, tuple[Rule, ...]]] = {
+    "aten::__not__": (_not,),
+    **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
+    **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),
+    **dict.fromkeys(("aten::mul", "aten::floordiv"), (_neutral(1),)),
+    **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
+    **dict.fromkeys(("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
+    "prim::If": (_choice,),
+    "aten::len": (_length,),
+    "aten::__getitem__": (_item,),
+    "prim::ListUnpack": (_unpack,),
+    **dict.fromkeys(("aten::dim", "prim::dtype", "prim::device", "aten::size"), (_fact,)),
+    **dict.fromkeys(("aten::is_floating_point", "aten::is_complex"), (_fact,)),
+    "aten::to": (_same_dtype,),
+}
+"""By the kind of a node, what may be put in its place."""

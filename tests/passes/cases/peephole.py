@@ -1,0 +1,139 @@
+"""Graphs before the pass ``peephole``, by a title of what it does with each."""
+
+from __future__ import annotations
+
+CASES = {
+    "negations of negations and of comparisons": """
+graph(%p : bool, %a : float, %b : float):
+  %1 : bool = aten::__not__(%p)
+  %2 : bool = aten::__not__(%1)
+  %3 : bool = aten::eq(%a, %b)
+  %4 : bool = aten::__not__(%3)
+  %r : (bool, bool) = prim::TupleConstruct(%2, %4)
+  return (%r)
+""",
+    "what NaN answers differently, and a negation of a tensor's negation, stay": """
+graph(%a : float, %b : float, %x : Tensor):
+  %1 : bool = aten::lt(%a, %b)
+  %2 : bool = aten::__not__(%1)
+  %3 : Tensor = aten::neg(%x)
+  %4 : Tensor = aten::neg(%3)
+  %r : (bool, Tensor) = prim::TupleConstruct(%2, %4)
+  return (%r)
+""",
+    "casts to the type that is there": """
+graph(%n : int, %f : float, %x : Tensor, %o : Tensor?):
+  %1 : int = aten::Int(%n)
+  %2 : float = aten::Float(%f)
+  %3 : float = aten::Float(%n)
+  %4 : Tensor = prim::unchecked_cast(%x)
+  %5 : Tensor = aten::_unwrap_optional(%x)
+  %6 : Tensor = aten::_unwrap_optional(%o)
+  %r : (int, float, float, Tensor, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3, %4, %5, %6)
+  return (%r)
+""",
+    "numbers that change nothing; of ints alone, since -0.0 + 0 is 0.0 and a tensor gets a new one": """
+graph(%n : int, %f : float, %x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %1 : int = aten::mul(%one, %n)
+  %2 : int = aten::add(%1, %zero)
+  %3 : int = aten::sub(%2, %zero)
+  %4 : int = aten::floordiv(%3, %one)
+  %5 : int = aten::sub(%zero, %4)
+  %6 : float = aten::add(%f, %zero)
+  %7 : Tensor = aten::mul(%x, %one)
+  %8 : Tensor = aten::add(%x, %zero, %one)
+  %r : (int, float, Tensor, Tensor) = prim::TupleConstruct(%5, %6, %7, %8)
+  return (%r)
+""",
+    "is it None, where the type tells": """
+graph(%x : Tensor, %o : Tensor?):
+  %none : NoneType = prim::Constant()
+  %1 : bool = aten::__is__(%x, %none)
+  %2 : bool = aten::__isnot__(%none, %x)
+  %3 : bool = aten::__is__(%o, %none)
+  %r : (bool, bool, bool) = prim::TupleConstruct(%1, %2, %3)
+  return (%r)
+""",
+    "a choice of True and False": """
+graph(%p : bool):
+  %yes : bool = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  %1 : bool, %2 : bool = prim::If(%p)
+    block0():
+       = prim::Print(%p)
+      -> (%yes, %no)
+    block1():
+      -> (%no, %yes)
+  %r : (bool, bool) = prim::TupleConstruct(%1, %2)
+  return (%r)
+""",
+    "lists that are written out": """
+graph(%x : Tensor, %y : Tensor):
+  %last : int = prim::Constant[value=-1]()
+  %l : Tensor[] = prim::ListConstruct(%x, %y)
+  %1 : int = aten::len(%l)
+  %2 : Tensor = aten::__getitem__(%l, %last)
+  %3 : Tensor, %4 : Tensor = prim::ListUnpack(%l)
+  %r : (int, Tensor, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3, %4)
+  return (%r)
+""",
+    "a list that somebody writes to, and an element that is not there": """
+graph(%x : Tensor, %y : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %m : Tensor[] = aten::append(%l, %y)
+  %1 : int = aten::len(%l)
+  %2 : Tensor = aten::__getitem__(%l, %zero)
+  %none : Tensor[] = prim::ListConstruct()
+  %3 : Tensor = aten::__getitem__(%none, %zero)
+  %r : (int, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3)
+  return (%r)
+""",
+    "the number of dimensions is the length of the shape": """
+graph(%x : Tensor):
+  %s : int[] = aten::size(%x)
+  %n : int = aten::len(%s)
+  return (%n)
+""",
+    "… but not where the tensor is written to": """
+graph(%x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %s : int[] = aten::size(%x)
+  %y : Tensor = aten::unsqueeze_(%x, %zero)
+  %n : int = aten::len(%s)
+  return (%n)
+""",
+    "what the type of a tensor tells": """
+graph(%x : Float(2, *, device=cpu)):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %six : int = prim::Constant[value=6]()
+  %seven : int = prim::Constant[value=7]()
+  %no : bool = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %1 : int = aten::dim(%x)
+  %2 : int = aten::size(%x, %zero)
+  %3 : int = aten::size(%x, %one)
+  %4 : int = aten::size(%x, %six)
+  %5 : int = prim::dtype(%x)
+  %6 : Device = prim::device(%x)
+  %7 : bool = aten::is_floating_point(%x)
+  %8 : Float(2, *, device=cpu) = aten::to(%x, %six, %no, %no, %none)
+  %9 : Float(2, *, device=cpu) = aten::to(%x, %seven, %no, %no, %none)
+  %a : (int, int, int, int, int) = prim::TupleConstruct(%1, %2, %3, %4, %5)
+  %b : (Device, bool, Tensor, Tensor) = prim::TupleConstruct(%6, %7, %8, %9)
+  %r : ((int, int, int, int, int), (Device, bool, Tensor, Tensor)) = prim::TupleConstruct(%a, %b)
+  return (%r)
+""",
+    "what is no longer so, for the tensor is written to": """
+graph(%x : Float(2, 3)):
+  %zero : int = prim::Constant[value=0]()
+  %y : Tensor = aten::unsqueeze_(%x, %zero)
+  %1 : int = aten::dim(%x)
+  %2 : int = aten::size(%x, %zero)
+  %r : (int, int) = prim::TupleConstruct(%1, %2)
+  return (%r)
+""",
+}
