@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         unused as unused,
     )
     from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
+    from rekindle.tracing.check import TracingCheckError as TracingCheckError
+    from rekindle.tracing.recorder import TracerWarning as TracerWarning
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
 
 _HOMES: Final[dict[str, str]] = {
@@ -63,6 +65,8 @@ _HOMES: Final[dict[str, str]] = {
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
     "ScriptModule": "rekindle.program.module",
+    "TracerWarning": "rekindle.tracing.recorder",
+    "TracingCheckError": "rekindle.tracing.check",
     "annotate": "rekindle.scripting.markers",
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",

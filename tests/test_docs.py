@@ -72,6 +72,24 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_readme_tells_what_the_sweeps_found() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for stem, sentence in (
+        (
+            "op_db",
+            "Of the {0} entries of PyTorch's operator database that `torch.jit.script` compiles, all {1} compile",
+        ),
+        ("module_db", "Of the {0} modules of its module database that `torch.jit.script` compiles, all {1} do"),
+        (
+            "op_db_traces",
+            "Of the {0} entries of the operator database that `torch.jit.trace` traces as eager answers, {1} ",
+        ),
+        ("module_db_traces", "of {0} modules, all {1} "),
+    ):
+        results = (ROOT / "tests" / "sweeps" / "results" / f"{stem}.md").read_text(encoding="utf-8")
+        assert sentence.format(*re.findall(r"\*\*(\d+)\*\*", results)[:2]) in readme
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))

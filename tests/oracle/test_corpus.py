@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,12 @@ def test_answers_are_those_of_eager(program: Program) -> None:
 def test_lists_name_programs() -> None:
     assert set(KNOWN_DIFFERENCES) <= set(NAMES)
     assert set(WRONG_ANSWERS) <= set(NAMES)
+
+
+def test_readme_counts_them() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    same = len(PROGRAMS) - len(KNOWN_DIFFERENCES)
+    assert f"- Of {len(PROGRAMS)} programs written for the comparison, {same} have the same graph" in readme
 
 
 def test_differences_are_few() -> None:

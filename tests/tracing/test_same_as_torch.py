@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,12 @@ def test_list_names_programs() -> None:
     names = [program.name for program in PROGRAMS]
     assert len(set(names)) == len(names)
     assert set(KNOWN_DIFFERENCES) <= set(names)
+
+
+def test_page_counts_them() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8")
+    assert f"them for {len(PROGRAMS)} programs and modules" in page
+    assert f"{len(PROGRAMS) - len(KNOWN_DIFFERENCES)} of the {len(PROGRAMS)} are the same then." in page
 
 
 def test_differences_are_few() -> None:
