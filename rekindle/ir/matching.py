@@ -149,8 +149,10 @@ def _int(value: object) -> int:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Whether nothing is known of what gives the value, so that its type was merely assumed."""
+    """Whether nothing is known of what gives the value, so that it was taken for a Tensor."""
     node = value.node
+    if not isinstance(value.type, (TensorType, TupleType)):
+        return False  # its place has told what it is
     if node.kind == "prim::CallMethod":
         owner = node.inputs[0].type
         return isinstance(owner, ClassType) and owner.is_library_class and owner.library_methods is None

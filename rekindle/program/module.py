@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import torch
@@ -17,7 +18,7 @@ from rekindle.ir.types.named import AttributeKind
 from rekindle.program.calling import call, fit_value
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
-from rekindle.program.function import Method
+from rekindle.program.function import Method, Overloaded
 from rekindle.program.saving import Savable
 from rekindle.runtime.arguments import describe
 
@@ -110,6 +111,9 @@ class ScriptModule(torch.nn.Module, Savable):
         """The compiled ``forward``."""
         record = self._rekindle_type.methods.get("forward")
         if record is None:
+            overloaded = self._overloaded("forward")
+            if overloaded is not None:
+                return overloaded
             raise AttributeError(f"the module '{self.original_name}' has no compiled method 'forward'")
         return Method(self, record)
 
@@ -170,12 +174,20 @@ class ScriptModule(torch.nn.Module, Savable):
             if name in type.constants:
                 return type.constants[name]
             found = self._python_attribute(name)
+            if found is None:
+                found = self._overloaded(name)
             if found is not None:
                 return found
             if name in _OF_FORWARD and "forward" in type.methods:
                 return getattr(Method(self, type.methods["forward"]), name)
             raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
         raise AttributeError(f"'{name}': the module is not initialised")
+
+    def _overloaded(self, name: str) -> Overloaded | None:
+        """The overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no more."""
+        methods = self._rekindle_type.methods
+        found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
+        return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
         """What the module's Python class leaves to Python, bound to this module."""
@@ -424,6 +436,11 @@ class ScriptContainer(ScriptModule):
 
     def items(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self._names]
+
+
+def _consecutive(name: str, methods: Mapping[str, object]) -> Iterator[int]:
+    """0, 1 … as long as there is a method of that number."""
+    return itertools.takewhile(lambda index: f"{name}__{index}" in methods, itertools.count())
 
 
 def _replaced(value: Any, changed: dict[int, Any]) -> Any:

@@ -170,3 +170,17 @@ def test_compiled_calls_of_their_methods_say_what_is_missing():
     module = rekindle.load(net_with_an_object())
     with pytest.raises(MissingLibraryError, match="the package 'torchaudio' brings it"):
         module.size()
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("annotate(List[Tensor], ops.unheard_of.f(x))[0]", "Tensor[] = unheard_of::f("),
+        ("torch.mul(x, annotate(int, ops.unheard_of.f(x)))", "int = unheard_of::f("),
+        ("self.fine(ops.unheard_of.f(x))", "Tensor = unheard_of::f("),
+    ],
+)
+def test_the_place_of_a_call_tells_the_type_of_its_result(expression, shown):
+    module = rekindle.load(net_that_returns(expression))
+    assert shown in str(module.graph)
+    assert str(rekindle.load(module.save_to_buffer()).graph.find_nodes("unheard_of::f")[0].output.type) in shown

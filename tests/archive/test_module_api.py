@@ -227,6 +227,18 @@ def test_a_part_in_two_places_stays_one() -> None:
     assert_same(dict(ours.state_dict()), dict(theirs.state_dict()))
 
 
+def test_overloads_of_a_loaded_module() -> None:
+    lstm = nn.LSTM(3, 4)
+    archive = written_by_torch(lstm)
+    theirs, ours = torch.jit.load(io.BytesIO(archive)), rekindle.load(archive)
+    x = torch.randn(2, 1, 3)
+    assert_same(ours(x), lstm(x))
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([2]))
+    assert_same(ours.forward(packed)[0].data, lstm(packed)[0].data)
+    assert not hasattr(theirs, "forward")
+    assert not hasattr(ours, "nothing")
+
+
 def test_wrong_state_dicts(ours: Any) -> None:
     with pytest.raises(RuntimeError, match=r'Missing key\(s\) in state_dict: "sub.weight"'):
         ours.load_state_dict({})

@@ -13,7 +13,7 @@ from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.literals import format_string
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, DictType, FunctionType, InterfaceType, ListType, TupleType, Type
+from rekindle.ir.types import NONE, ClassType, DictType, FunctionType, InterfaceType, ListType, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
@@ -42,12 +42,22 @@ def operator_name(kind: str) -> str:
 
 
 def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
-    out.add(operator_name(node.kind))
     schema = node.schema
     if schema is None:
-        out.add_list(_as_written(node, printer), "(", ")")
+        _write_unknown(out, node, printer)
         return
+    out.add(operator_name(node.kind))
     out.add_list(operator_arguments(schema, node, printer), "(", ")")
+
+
+def _write_unknown(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    """The call of an operator of which nothing is known, and what its place has told of the result."""
+    call = Text(node.range).add(operator_name(node.kind))
+    call.add_list(_as_written(node, printer), "(", ")")
+    if len(node.outputs) == 1 and not isinstance(node.output.type, TensorType):
+        _add(out, "annotate", [printer.type(node.output.type), call])
+    else:
+        out.add(call)
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | Text]:
