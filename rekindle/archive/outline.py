@@ -76,7 +76,7 @@ class Outline:
         return found
 
     def schemas(self, name: str) -> Iterator[tuple[str, FunctionSchema]]:
-        """The methods of the class of this name and their schemas.
+        """The methods of the class of this name and their schemas, without its hooks.
 
         Raises:
             CompileError: the class is broken.
@@ -84,7 +84,10 @@ class Outline:
         owner, definition = self._type_called(name), self._definitions.get(name)
         if not isinstance(owner, ClassType) or not isinstance(definition, ClassDef):
             return
-        for method in read_class(definition).methods:
+        body = read_class(definition)
+        for method in body.methods:
+            if method.name.name in (*body.pre_hooks, *body.hooks):
+                continue
             itself = {param.name.name: owner for param in method.params[:1]}
             defaults = {
                 param.name.name: _default(param.default) for param in method.params if param.default is not None
