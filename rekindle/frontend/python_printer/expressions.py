@@ -13,7 +13,17 @@ from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.literals import format_string
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, DictType, FunctionType, InterfaceType, ListType, TensorType, TupleType, Type
+from rekindle.ir.types import (
+    NONE,
+    ClassType,
+    DictType,
+    FunctionType,
+    InterfaceType,
+    ListType,
+    TensorType,
+    TupleType,
+    Type,
+)
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
