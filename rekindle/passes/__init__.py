@@ -9,6 +9,8 @@ from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
+from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
+from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole

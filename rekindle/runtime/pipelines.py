@@ -7,6 +7,7 @@ from rekindle.passes import (
     ConstantPropagation,
     DeadCodeElimination,
     Inlining,
+    LoopInvariantMotion,
     LowerSimpleTuples,
     Pass,
     Peephole,
@@ -19,5 +20,6 @@ OPTIMIZATION: tuple[Pass, ...] = (
     Peephole(),
     DeadCodeElimination(),
     ConstantPooling(),
+    LoopInvariantMotion(),
 )
 """What runs on the graph of a function before a plan is made of it. It assumes nothing of the arguments."""

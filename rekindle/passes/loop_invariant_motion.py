@@ -1,0 +1,95 @@
+"""What every iteration of a loop computes alike is computed once, in front of it.
+
+.. code-block:: text
+
+    %y : int = prim::Loop(%n, %true, %zero)               %d : int = aten::dim(%x)
+      block0(%i : int, %a : int):                         %e : int = aten::mul(%d, %n)
+        %d : int = aten::dim(%x)                 becomes  %y : int = prim::Loop(%n, %true, %zero)
+        %e : int = aten::mul(%d, %n)                        block0(%i : int, %a : int):
+        %b : int = aten::add(%a, %e)                          %b : int = aten::add(%a, %e)
+        -> (%true, %b)                                        -> (%true, %b)
+
+A loop may run zero times, or do something before it comes to the node. So only what cannot fail moves, whatever it is
+given: arithmetic of ints, comparisons, what is known of a tensor or a list that nobody writes to. A product of
+matrices stays, since it may raise; and since every iteration gets a tensor of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import is_immutable
+from rekindle.ir.graph import Block, Graph, Node
+from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
+from rekindle.passes.changes import may_change
+
+
+@dataclass(slots=True)
+class LoopInvariantMotion:
+    """See the module."""
+
+    name: ClassVar[str] = "loop_invariant_motion"
+
+    def run(self, graph: Graph) -> bool:
+        return _Motion(graph).block(graph.block)
+
+
+_ON_NUMBERS: Final = {
+    **dict.fromkeys(("add", "sub", "mul", "neg"), (INT,)),
+    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (INT, FLOAT)),
+    **dict.fromkeys(("__not__", "__and__", "__or__", "__xor__"), (BOOL,)),
+}
+"""Operators that never fail where all their arguments are of one of these types."""
+
+_ON_ANYTHING: Final = frozenset(
+    {
+        *("aten::dim", "aten::numel", "aten::is_floating_point", "aten::is_complex", "prim::dtype", "prim::device"),
+        *("aten::len", "aten::__is__", "aten::__isnot__", "prim::Constant", "prim::TupleConstruct"),
+    }
+)
+"""Kinds that never fail; what they say of something that can be written to holds while nobody does."""
+
+
+class _Motion:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._aliases: AliasDb | None = None
+
+    def block(self, block: Block) -> bool:
+        changed = False
+        for node in block.nodes:
+            for inner in node.blocks:
+                changed |= self.block(inner)
+            if node.kind == "prim::Loop":
+                changed |= self._loop(node)
+        return changed
+
+    def _loop(self, loop: Node) -> bool:
+        changed = False
+        body = loop.blocks[0]
+        for node in body.nodes:
+            is_same = not any(value.node.owning_block is body for value in node.inputs)
+            if is_same and self._may_move(node) and may_change("move", node):
+                node.move_before(loop)
+                changed = True
+        return changed
+
+    def _may_move(self, node: Node) -> bool:
+        if node.blocks or not all(is_immutable(output.type) for output in node.outputs):
+            return False
+        types = _ON_NUMBERS.get(node.kind.removeprefix("aten::"))
+        if types is not None:
+            return all(value.type in types for value in node.inputs)
+        if node.kind == "aten::len" and isinstance(node.input.type, TensorType):
+            return False  # a tensor without dimensions has none
+        return node.kind in _ON_ANYTHING and not any(self._is_written(node, i) for i in range(len(node.inputs)))
+
+    def _is_written(self, node: Node, index: int) -> bool:
+        value = node.inputs[index]
+        if is_immutable(value.type):
+            return False
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return self._aliases.has_writers(value) or self._aliases.escapes(value)

@@ -1,0 +1,82 @@
+"""A loop that runs a small, constant number of times becomes its iterations, one behind the other.
+
+.. code-block:: text
+
+    %y : Tensor = prim::Loop(%two, %true, %x)
+      block0(%i : int, %a : Tensor):                 %i.1 : int = prim::Constant[value=0]()
+        %b : Tensor = aten::add(%a, %i, %one)        %b.1 : Tensor = aten::add(%x, %i.1, %one)
+        -> (%true, %b)                      becomes  %i.2 : int = prim::Constant[value=1]()
+                                                     %b.2 : Tensor = aten::add(%b.1, %i.2, %one)
+
+The innermost loops come first; what they become counts for the size of those around. A loop on a computed condition, or
+that a condition may end, stays. So does one that runs a computed number of times: eight of its iterations in one take
+as long as one by one, for a plan steps a counter in no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_bool, constant_int
+
+
+@dataclass(slots=True)
+class LoopUnrolling:
+    """See the module. Loops that run at most ``most_iterations`` times are unrolled, if their body has at most
+    ``most_nodes`` nodes, constants not counted."""
+
+    name: ClassVar[str] = "loop_unrolling"
+    most_iterations: int = 64
+    most_nodes: int = 32
+
+    def run(self, graph: Graph) -> bool:
+        return self._visit(graph.block)
+
+    def _visit(self, block: Block) -> bool:
+        changed = False
+        for node in block.nodes:
+            for inner in node.blocks:
+                changed |= self._visit(inner)
+            if node.kind == "prim::Loop" and self._should_unroll(node) and may_change("unroll", node):
+                _unroll(node)
+                changed = True
+        return changed
+
+    def _should_unroll(self, loop: Node) -> bool:
+        count = constant_int(loop.inputs[0])
+        body = loop.blocks[0]
+        return (
+            count is not None
+            and count <= self.most_iterations
+            and constant_bool(loop.inputs[1]) is True
+            and constant_bool(body.outputs[0]) is True
+            and _size(body) <= self.most_nodes
+        )
+
+
+def _size(block: Block) -> int:
+    """The number of nodes in a block and those within it, constants not counted."""
+    return sum((node.kind != "prim::Constant") + sum(_size(inner) for inner in node.blocks) for node in block.nodes)
+
+
+def _unroll(loop: Node) -> None:
+    graph, body = loop.graph, loop.blocks[0]
+    carried = list(loop.inputs[2:])
+    for iteration in range(constant_int(loop.inputs[0]) or 0):
+        with graph.inserting_before(loop):
+            counter = graph.insert_constant(iteration, range=loop.range)
+        local: dict[Value, Value] = dict(zip(body.inputs, (counter, *carried), strict=True))
+
+        def mapped(value: Value, local: dict[Value, Value] = local) -> Value:
+            return local.get(value, value)
+
+        for node in body.nodes:
+            copy = graph.create_clone(node, mapped).insert_before(loop)
+            local.update(zip(node.outputs, copy.outputs, strict=True))
+        carried = [mapped(value) for value in body.outputs[1:]]
+    for output, result in zip(loop.outputs, carried, strict=True):
+        output.replace_all_uses_with(result)
+    loop.destroy()
