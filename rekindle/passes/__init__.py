@@ -8,6 +8,7 @@ from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as Canonica
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
 from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling

@@ -7,14 +7,14 @@ import pytest
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import CanonicalizeOps, LoopInvariantMotion, LoopUnrolling, Pass, Peephole
+from rekindle.passes import CanonicalizeOps, HoistFromIf, LoopInvariantMotion, LoopUnrolling, Pass, Peephole
 from rekindle.runtime import executor
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
 from tests.language.running import assert_same_outcome, assert_same_state, outcome
 
-PASSES: tuple[Pass, ...] = (CanonicalizeOps(), Peephole(), LoopInvariantMotion(), LoopUnrolling())
+PASSES: tuple[Pass, ...] = (CanonicalizeOps(), Peephole(), HoistFromIf(), LoopInvariantMotion(), LoopUnrolling())
 """Passes that must be right for every input, whether calls run them or not."""
 
 PROGRAMS = [program for program in corpus() if program.refusal is None and program.name not in GAPS]

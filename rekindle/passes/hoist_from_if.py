@@ -1,0 +1,78 @@
+"""What both branches of an ``if`` begin with is done once, in front of it.
+
+.. code-block:: text
+
+    %r : Tensor = prim::If(%p)                           %a : Tensor = aten::relu(%x)
+      block0():                                          %r : Tensor = prim::If(%p)
+        %a : Tensor = aten::relu(%x)                       block0():
+        %b : Tensor = aten::neg(%a)                          %b : Tensor = aten::neg(%a)
+        -> (%b)                             becomes          -> (%b)
+      block1():                                            block1():
+        %c : Tensor = aten::relu(%x)                         -> (%a)
+        -> (%c)
+
+Nothing is asked of the nodes, for whichever branch is taken does the same, and does it first. An error that one of them
+raises names the line of the first branch. Constants in the branches are passed over: pooling puts them elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.ir.graph import Block, Graph, Node
+from rekindle.passes.changes import may_change
+
+
+@dataclass(slots=True)
+class HoistFromIf:
+    """See the module."""
+
+    name: ClassVar[str] = "hoist_from_if"
+
+    def run(self, graph: Graph) -> bool:
+        return _visit(graph.block)
+
+
+def _visit(block: Block) -> bool:
+    changed = False
+    for node in block.nodes:
+        for inner in node.blocks:
+            changed |= _visit(inner)
+        if node.kind == "prim::If":
+            changed |= _hoist(node)
+    return changed
+
+
+def _hoist(branches: Node) -> bool:
+    changed = False
+    while True:
+        mine, theirs = (_first(block) for block in branches.blocks)
+        if mine is None or theirs is None or not _are_alike(mine, theirs) or not may_change("hoist", mine):
+            return changed
+        mine.move_before(branches)
+        theirs.replace_all_uses_with(mine)
+        theirs.destroy()
+        changed = True
+
+
+def _first(block: Block) -> Node | None:
+    return next((node for node in block.nodes if node.kind != "prim::Constant"), None)
+
+
+def _are_alike(mine: Node, theirs: Node) -> bool:
+    """Whether both do the same, on values from outside of the branches."""
+    return (
+        mine.kind == theirs.kind
+        and not mine.blocks
+        and not theirs.blocks
+        and list(mine.inputs) == list(theirs.inputs)
+        and [output.type for output in mine.outputs] == [output.type for output in theirs.outputs]
+        and mine.operator is theirs.operator
+        and mine.attributes.keys() == theirs.attributes.keys()
+        and all(_is_same(value, theirs.attributes[name]) for name, value in mine.attributes.items())
+    )
+
+
+def _is_same(mine: object, theirs: object) -> bool:
+    return isinstance(mine, (int, str)) and type(mine) is type(theirs) and mine == theirs
