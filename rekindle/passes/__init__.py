@@ -15,6 +15,7 @@ from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole
+from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 
 CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),
