@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.api.stages import stages as stages
     from rekindle.archive.inspect import inspect as inspect
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
     from rekindle.archive.load import load as load
@@ -87,6 +88,7 @@ _HOMES: Final[dict[str, str]] = {
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",
+    "stages": "rekindle.api.stages",
     "uninstall": "rekindle.api.install",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -57,9 +58,10 @@ CONSTANT_ARGUMENTS = "scalar_args"
 """The attribute of such a node that holds its constant arguments: a tuple, or their text."""
 
 
-def print_graph(graph: Graph, *, ranges: bool = True) -> str:
-    """The text of ``graph``, line ends included. ``ranges`` adds the places in the source."""
-    return _Printer(ranges).graph(graph)
+def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3) -> str:
+    """The text of ``graph``, line ends included. ``ranges`` adds the places in the source; ``verbosity`` says how much
+    is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all."""
+    return _Printer(ranges, verbosity).graph(graph)
 
 
 def print_node(node: Node, *, ranges: bool = True) -> str:
@@ -70,20 +72,22 @@ def print_node(node: Node, *, ranges: bool = True) -> str:
     return "".join(printer.lines)
 
 
-def print_head(node: Node) -> str:
+def print_head(node: Node, *, verbosity: int = 3) -> str:
     """The line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
     if node.kind == "prim::Return":
         return f"return ({_names(node.inputs)})"
+    printer = _Printer(True, verbosity)
     if node.kind == "prim::Param":
-        return f"inputs ({', '.join(map(_Printer(True).declare, node.outputs))})"
-    return _Printer(True).head(node).rstrip("\n")
+        return f"inputs ({', '.join(map(printer.declare, node.outputs))})"
+    return printer.head(node).rstrip("\n")
 
 
 class _Printer:
-    __slots__ = ("_groups", "_ranges", "_types", "lines")
+    __slots__ = ("_groups", "_ranges", "_types", "_verbosity", "lines")
 
-    def __init__(self, ranges: bool) -> None:
+    def __init__(self, ranges: bool, verbosity: int = 3) -> None:
         self._ranges = ranges
+        self._verbosity = verbosity
         self._groups: list[Node] = []
         self._types: dict[int, str] = {}
         self.lines: list[str] = []
@@ -98,7 +102,7 @@ class _Printer:
 
     def subgraphs(self) -> None:
         for index, node in enumerate(self._groups):
-            text = _Printer(self._ranges).graph(node.get_graph(SUBGRAPH))
+            text = _Printer(self._ranges, self._verbosity).graph(node.get_graph(SUBGRAPH))
             self.lines.append(f"with {node.kind}_{index} = {text}")
 
     def nodes(self, nodes: Iterable[Node], level: int) -> None:
@@ -150,10 +154,12 @@ class _Printer:
         return f"^{node.attributes['name']}[{', '.join(listed)}]({given})"
 
     def declare(self, value: Value) -> str:
+        if not self._verbosity:
+            return f"%{value.name}"
         type = value.type
         text = self._types.get(id(type))
         if text is None:
-            text = self._types[id(type)] = format_type(type)
+            text = self._types[id(type)] = format_type(type, self._verbosity)
         return f"%{value.name} : {text}"
 
     def _attribute(self, node: Node, value: AttributeValue) -> str:
@@ -179,27 +185,29 @@ def _names(values: Iterable[Value]) -> str:
 # ---------------------------------------------------------------------------------------------------------------- types
 
 
-def format_type(type: Type) -> str:
+def format_type(type: Type, verbosity: int = 3) -> str:
     """``type`` as graphs spell it. Unlike ``str(type)`` it shows the fields of a NamedTuple, and square brackets behind
-    Future and RRef."""
+    Future and RRef. ``verbosity`` as in :func:`print_graph`."""
     if isinstance(type, ListType):
-        return f"{format_type(type.element)}[]"
+        return f"{format_type(type.element, verbosity)}[]"
     if isinstance(type, OptionalType):
-        return f"{format_type(type.element)}?"
+        return f"{format_type(type.element, verbosity)}?"
     if isinstance(type, (FutureType, RRefType)):
-        return f"{'Future' if isinstance(type, FutureType) else 'RRef'}[{format_type(type.element)}]"
+        return f"{'Future' if isinstance(type, FutureType) else 'RRef'}[{format_type(type.element, verbosity)}]"
     if isinstance(type, TupleType):
         if type.fields is not None:
-            return f"NamedTuple({', '.join(_format_fields(type))})"
-        return f"({', '.join(map(format_type, type.elements))})"
+            return f"NamedTuple({', '.join(_format_fields(type, verbosity))})"
+        return f"({', '.join([format_type(element, verbosity) for element in type.elements])})"
+    if isinstance(type, TensorType) and verbosity < 3:
+        type = replace(type, device=None, requires_grad=None, strides=None if verbosity < 2 else type.strides)
     return str(type)
 
 
-def _format_fields(type: TupleType) -> Iterable[str]:
+def _format_fields(type: TupleType, verbosity: int) -> Iterable[str]:
     names = type.fields or ()
     first_default = len(names) - len(type.defaults)
     for index, (name, element) in enumerate(zip(names, type.elements, strict=True)):
-        text = f"{name} : {format_type(element)}"
+        text = f"{name} : {format_type(element, verbosity)}"
         if index >= first_default:
             text += f" = {format_constant(type.defaults[index - first_default], element)}"
         yield text

@@ -9,7 +9,9 @@ from typing import Protocol
 from rekindle.errors import VerificationError
 from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
+from rekindle.ir.printer import print_graph
 from rekindle.passes.changes import ChangeLog, logger_of, nested
+from rekindle.passes.environment import settings
 
 
 class Pass(Protocol):
@@ -46,6 +48,7 @@ class PassManager:
         Raises:
             VerificationError: a pass broke the graph; the message says which one.
         """
+        settings()  # which may ask for a log of what follows
         changed = False
         for each in passes:
             with self.changes.attributed_to(each.name):
@@ -53,7 +56,8 @@ class PassManager:
             changed |= did
             logger = logger_of(each.name)
             if logger.isEnabledFor(GRAPH_DUMP):
-                logger.log(GRAPH_DUMP, "after %s:\n%s", each.name, graph)
+                text = print_graph(graph, verbosity=settings().verbosity)
+                logger.log(GRAPH_DUMP, "after %s:\n%s", each.name, text)
             if self.verify is not None:
                 try:
                     self.verify(graph)

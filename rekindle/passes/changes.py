@@ -20,6 +20,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.errors.log import GRAPH_UPDATE
+from rekindle.ir.graph import Node
+from rekindle.ir.printer import print_head
+from rekindle.passes.environment import settings
 
 
 @dataclass(slots=True)
@@ -64,7 +67,8 @@ def may_change(what: str, subject: object) -> bool:
         return False
     logger = logger_of(name)
     if logger.isEnabledFor(GRAPH_UPDATE):
-        logger.log(GRAPH_UPDATE, "%s %r", what, subject)
+        told = print_head(subject, verbosity=settings().verbosity) if isinstance(subject, Node) else repr(subject)
+        logger.log(GRAPH_UPDATE, "%s %s", what, told)
     return True
 
 

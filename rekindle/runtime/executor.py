@@ -15,12 +15,11 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.passes import run_passes
 from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of, executable_of
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
-from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.optimization import optimize
 from rekindle.runtime.plan import ExecutionPlan, running_plan
 from rekindle.runtime.python_code import NotCompilable
 from rekindle.runtime.tasks import launch
@@ -98,7 +97,7 @@ def optimized(record: FunctionRecord) -> Executable:
     if executable.optimized is None:
         with room_to_recurse(UNKNOWN_RANGE):
             graph = record.graph.copy()
-            run_passes(graph, OPTIMIZATION)
+            optimize(graph)
             code = Code(graph, record.name)
             with suppress(NotCompilable):
                 executable.plan = ExecutionPlan(code)

@@ -1,0 +1,123 @@
+"""``rekindle.stages``: what becomes of a graph, pass by pass."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.api.subjects import subject_of
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.graph import Graph
+from rekindle.ir.printer import print_graph
+from rekindle.passes import Pass
+from rekindle.passes.changes import ChangeLog
+from rekindle.runtime.code import Code
+from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.plan_text import plan_text
+from rekindle.runtime.python_code import NotCompilable
+
+COMPILED = "compiled"
+"""The name of the stage before the first pass."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A graph as one pass left it."""
+
+    name: str
+    """The pass; ``compiled`` where none has run yet."""
+    graph: Graph
+    """A copy of the graph, which numbers its values anew."""
+    text: str
+    """The graph as text, without places in the source: ``str(stage.graph)`` has these. A value keeps its number from
+    stage to stage."""
+    diff: str
+    """What tells ``text`` from that of the stage before, as ``diff -u`` would; empty where nothing does."""
+    changes: int
+    """How many changes were made, those of passes that the pass itself called among them."""
+
+    @property
+    def python(self) -> str | None:
+        """The graph as Python that runs by itself and defines ``plan``; None where only the interpreter can run it, as
+        with forks. Where a comment says so, a function has no name that Python could import: it is
+        :attr:`function`'s alone."""
+        plan = self._plan()
+        return None if plan is None else plan_text(plan)
+
+    @property
+    def function(self) -> Any:
+        """``plan`` of :attr:`python`, ready to be called with the values of the graph's inputs; None where that is
+        None."""
+        plan = self._plan()
+        return None if plan is None else plan.function
+
+    def _plan(self) -> ExecutionPlan | None:
+        try:
+            with room_to_recurse(UNKNOWN_RANGE):
+                return ExecutionPlan(Code(self.graph, self.name))
+        except NotCompilable:
+            return None
+
+    def __str__(self) -> str:
+        return f"# {_title(self)}\n{self.text}"
+
+
+class Stages(tuple[Stage, ...]):
+    """The stages of a graph, first to last. ``str()`` shows the first, and what each pass changed."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        first, *others = self
+        return "\n".join([str(first), *(f"# {_title(stage)}\n{stage.diff}" for stage in others)])
+
+
+def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
+    """The graph of ``f`` after each pass that runs on it before a call with these arguments. ``f`` is not called; it
+    may be a function or a module, compiled or not.
+
+    Without arguments it is what runs for any. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not hold here.
+
+    Raises:
+        ArgumentError: there are arguments, and they do not fit.
+        CompileError, NotScriptableError: ``f`` cannot be compiled.
+    """
+    subject = subject_of(f)
+    if args or kwargs:
+        subject.bind(args, kwargs)
+    with room_to_recurse(UNKNOWN_RANGE):
+        return stages_of(subject.record.graph, OPTIMIZATION)
+
+
+def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:
+    """The stages of a copy of ``graph`` on its way through ``passes``."""
+    graph = graph.copy()
+    found = [Stage(COMPILED, graph.copy(), print_graph(graph, ranges=False), "", 0)]
+    log = ChangeLog()
+    counted = 0
+
+    def note(each: Pass, graph: Graph, changed: bool) -> None:
+        nonlocal counted
+        text = print_graph(graph, ranges=False)
+        total = sum(log.counts.values())
+        found.append(Stage(each.name, graph.copy(), text, _diff(found[-1], each.name, text), total - counted))
+        counted = total
+
+    optimize(graph, passes, changes=log, observe=note)
+    return Stages(found)
+
+
+def _diff(before: Stage, name: str, text: str) -> str:
+    lines = difflib.unified_diff(before.text.splitlines(), text.splitlines(), before.name, name, lineterm="", n=2)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _title(stage: Stage) -> str:
+    if stage.name == COMPILED:
+        return COMPILED
+    return f"{stage.name}: {stage.changes or 'no'} change{'' if stage.changes == 1 else 's'}"

@@ -1,0 +1,119 @@
+"""What the environment asks of the passes: what they log, how many changes they may make.
+
+=============================  ============================================================================
+``PYTORCH_JIT_LOG_LEVEL``      files whose passes log, joined by colons: ``dead_code_elimination:>inlining``.
+                               A ``>`` in front adds what is for debugging; ``.py`` and ``.cpp`` may follow.
+``PYTORCH_JIT_OPT_LIMIT``      ``pass=n``, joined by colons: how many changes a pass may make in this process.
+``PYTORCH_JIT_TYPE_VERBOSITY`` what logged graphs tell of types: 0 nothing, 1 dtypes and shapes, 2 strides too,
+                               3 devices and gradients too.
+=============================  ============================================================================
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, TypeVar
+
+from rekindle.errors.log import GRAPH_DEBUG, GRAPH_DUMP, GRAPH_UPDATE
+
+LOG_LEVEL: Final = "PYTORCH_JIT_LOG_LEVEL"
+OPT_LIMIT: Final = "PYTORCH_JIT_OPT_LIMIT"
+TYPE_VERBOSITY: Final = "PYTORCH_JIT_TYPE_VERBOSITY"
+
+_FILE: Final = r"(\w+)(?:\.(?:cpp|py))?"
+_LOGGED: Final = re.compile(rf"(>*){_FILE}")
+_LIMITED: Final = re.compile(rf"{_FILE}=(\d+)")
+_PREFIXES: Final = {GRAPH_DUMP: "DUMP", GRAPH_UPDATE: "UPDATE", GRAPH_DEBUG: "DEBUG"}
+
+_Setting = TypeVar("_Setting")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the three variables say; ``problems`` has a sentence for each whose value is not of the form it should
+    have."""
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    """By the name of a pass, from which level on it logs."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """By the name of a pass, how many changes it may make."""
+    verbosity: int = 3
+    problems: tuple[str, ...] = ()
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings in ``environment``; what cannot be read is left out and told in ``problems``."""
+    problems: list[str] = []
+    levels = _read_list(environment, LOG_LEVEL, "a file or '>' and a file", _read_level, problems)
+    limits = _read_list(environment, OPT_LIMIT, "pass=number", _read_limit, problems)
+    verbosity = environment.get(TYPE_VERBOSITY, "").strip() or "3"
+    if verbosity not in ("0", "1", "2", "3"):
+        problems.append(f"{TYPE_VERBOSITY} is a number from 0 to 3, so this is ignored: '{verbosity}'")
+        verbosity = "3"
+    return Settings(levels, limits, int(verbosity), tuple(problems))
+
+
+def _read_list(
+    environment: Mapping[str, str],
+    variable: str,
+    form: str,
+    read: Callable[[str], tuple[str, _Setting] | None],
+    problems: list[str],
+) -> dict[str, _Setting]:
+    found: dict[str, _Setting] = {}
+    wrong: list[str] = []
+    for item in filter(None, map(str.strip, environment.get(variable, "").split(":"))):
+        setting = read(item)
+        if setting is None:
+            wrong.append(f"'{item}'")
+        else:
+            found[setting[0]] = setting[1]
+    if wrong:
+        problems.append(f"{variable} is a list of {form}, joined by colons, so this is ignored: {', '.join(wrong)}")
+    return found
+
+
+def _read_level(item: str) -> tuple[str, int] | None:
+    match = _LOGGED.fullmatch(item)
+    return match and (match[2], GRAPH_DEBUG if match[1] else GRAPH_UPDATE)
+
+
+def _read_limit(item: str) -> tuple[str, int] | None:
+    match = _LIMITED.fullmatch(item)
+    return match and (match[1], int(match[2]))
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr from
+    then on."""
+    found = read_settings(os.environ)
+    if found.problems:
+        warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)
+    if found.levels:
+        _log_to_stderr(found.levels)
+    return found
+
+
+def _log_to_stderr(levels: Mapping[str, int]) -> None:
+    parent = logging.getLogger("rekindle.passes")
+    if not any(isinstance(handler.formatter, _Prefixed) for handler in parent.handlers):
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Prefixed())
+        parent.addHandler(handler)
+    for name, level in levels.items():
+        parent.getChild(name).setLevel(level)
+
+
+class _Prefixed(logging.Formatter):
+    """Says in front of each line what it is and which pass it is from, so that ``grep`` finds it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = f"[{_PREFIXES.get(record.levelno, record.levelname)} {record.name.rpartition('.')[2]}] "
+        return "\n".join(prefix + line for line in super().format(record).splitlines())
