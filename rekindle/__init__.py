@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Final as Final
 
+    from rekindle.api.bisect import bisect as bisect
     from rekindle.api.install import (
         install as install,
         installed as installed,
@@ -72,6 +73,7 @@ _HOMES: Final[dict[str, str]] = {
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
+    "bisect": "rekindle.api.bisect",
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "ignore": "rekindle.scripting.markers",

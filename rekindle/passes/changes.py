@@ -41,8 +41,9 @@ class ChangeLog:
         finally:
             _CURRENT.reset(token)
 
-    def may_change(self, name: str) -> bool:
-        """Whether the pass ``name`` may make one more change, which counts as made if it may."""
+    def may_change(self, name: str, what: str, subject: object) -> bool:
+        """Whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and ``subject``
+        tell which it is."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:
@@ -63,7 +64,7 @@ def may_change(what: str, subject: object) -> bool:
     if current is None:
         return True
     log, name = current
-    if not log.may_change(name):
+    if not log.may_change(name, what, subject):
         return False
     logger = logger_of(name)
     if logger.isEnabledFor(GRAPH_UPDATE):

@@ -1,0 +1,78 @@
+"""What a call answers, and whether two answers are the same."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a call: a result, or an error; and its arguments, as the call left them."""
+
+    result: Any = None
+    error: Exception | None = None
+    arguments: Sequence[Any] = ()
+
+    def __str__(self) -> str:
+        return f"{type(self.error).__name__}: {self.error}" if self.error is not None else repr(self.result)
+
+
+def answer_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Answer:
+    """What ``function`` answers to copies of ``arguments``. It draws the same random numbers each time."""
+    copies = copy.deepcopy([_leaf(value) for value in arguments])
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        try:
+            return Answer(function(copies), None, copies)
+        except Exception as error:  # whatever the program raises is its answer
+            return Answer(None, error, copies)
+
+
+def _leaf(value: Any) -> Any:
+    """A tensor without its history, with which it could not be copied."""
+    if isinstance(value, torch.Tensor) and not value.is_leaf:
+        return value.detach().requires_grad_()
+    return value
+
+
+def same_answer(a: Answer, b: Answer) -> bool:
+    """Whether both raised an error of the same class, or returned the same and wrote the same to their arguments.
+    Floats may differ as much as ``torch.testing`` allows, and NaN is NaN."""
+    if a.error is not None or b.error is not None:
+        return type(a.error) is type(b.error)
+    return same_value(a.result, b.result) and same_value(a.arguments, b.arguments)
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two values are the same, tensors and containers by what they hold."""
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _are_close(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same_value, a, b))
+    if isinstance(a, dict):
+        return same_value(list(a), list(b)) and same_value(list(a.values()), list(b.values()))
+    if isinstance(a, (float, complex)):
+        return _are_close(torch.tensor(a), torch.tensor(b))
+    if isinstance(a, torch.nn.Module):
+        return same_value(a.state_dict(), b.state_dict())
+    equality: Any = type(a).__eq__
+    if equality is object.__eq__ and hasattr(a, "__dict__"):
+        return same_value(vars(a), vars(b))
+    return bool(a == b)
+
+
+def _are_close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.requires_grad != b.requires_grad:
+        return False
+    try:
+        torch.testing.assert_close(a, b, equal_nan=True)
+    except AssertionError:
+        return False
+    return True

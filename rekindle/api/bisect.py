@@ -1,0 +1,193 @@
+"""``rekindle.bisect``: the one change of one pass that makes an answer wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rekindle.api.answers import Answer, answer_of, same_answer
+from rekindle.api.bisect_script import script_of
+from rekindle.api.subjects import subject_of
+from rekindle.errors import UNKNOWN_RANGE, RekindleError
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.printer import print_graph, print_head
+from rekindle.ir.verifier import verify
+from rekindle.passes import Pass, PassManager
+from rekindle.passes.changes import ChangeLog
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.pipelines import OPTIMIZATION
+
+Same = Callable[[Answer, Answer], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """The first change that makes an answer another, and what it made of the graph."""
+
+    pass_name: str
+    number: int
+    """Which of the changes of this pass to this graph it is, from 1 on; 0 where the pass changed something without
+    asking, so that nothing tells its changes apart."""
+    change: str
+    """What was done, and to which node: ``fold %3 : int = aten::add(%1, %2)``."""
+    before: str
+    after: str
+    """The graph on both sides of the change, as text."""
+    right: Answer
+    wrong: Answer
+    limit: str
+    """What ``PYTORCH_JIT_OPT_LIMIT`` has to be for this to be the last change to the graph."""
+    script: str | None = field(default=None, repr=False)
+    """A program that runs both graphs; None where text cannot tell them or the arguments, as with objects."""
+
+    def __str__(self) -> str:
+        which = f"change {self.number} of the pass" if self.number else "the pass"
+        return (
+            f"{which} '{self.pass_name}' changes the answer: {self.change}\n\n"
+            f"# before: {self.right}\n{self.before}\n# after: {self.wrong}\n{self.after}"
+        )
+
+
+def bisect(
+    f: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    passes: Sequence[Pass] = OPTIMIZATION,
+    same: Same = same_answer,
+    script: str | os.PathLike[str] | None = None,
+) -> Culprit | None:
+    """Find the change to the graph of ``f`` after which it answers ``args`` otherwise; None where all of ``passes``
+    together change nothing about the answer.
+
+    ``f`` is called on copies of the arguments, once for each halving of the number of changes. What counts as
+    ``same`` are results, errors, and what was written to the arguments. ``script`` is where a program goes that shows
+    the difference.
+
+    Raises:
+        ArgumentError: the arguments do not fit.
+        CompileError, NotScriptableError: ``f`` cannot be compiled.
+        ValueError: there is a change, but no program can show it; see :attr:`Culprit.script`.
+    """
+    subject = subject_of(f)
+    search = _Search(subject.record.graph, subject.bind(args, kwargs or {}), passes, same)
+    with room_to_recurse(UNKNOWN_RANGE):
+        culprit = search.run()
+    if culprit is not None and script is not None:
+        if culprit.script is None:
+            raise ValueError(f"no program can show this: its graph or its arguments have no text\n{culprit}")
+        Path(script).write_text(culprit.script, encoding="utf-8")
+    return culprit
+
+
+@dataclass(slots=True)
+class _Stopping(ChangeLog):
+    """Allows the first ``most`` changes, whoever makes them, and remembers the last."""
+
+    most: int | None = None
+    total: int = 0
+    last: tuple[str, str] = ("", "")
+    """The pass, and what it did."""
+
+    def may_change(self, name: str, what: str, subject: object) -> bool:
+        if self.total == self.most:
+            return False
+        self.total += 1
+        self.counts[name] = self.counts.get(name, 0) + 1
+        if self.total == self.most:
+            self.last = name, f"{what} {print_head(subject) if isinstance(subject, Node) else repr(subject)}"
+        return True
+
+
+@dataclass(slots=True)
+class _Trial:
+    """A graph that some passes have changed so many times, and its answer."""
+
+    graph: Graph
+    log: _Stopping
+    answer: Answer
+
+    @property
+    def text(self) -> str:
+        return print_graph(self.graph, ranges=False)
+
+
+@dataclass(slots=True)
+class _Search:
+    graph: Graph
+    arguments: Sequence[Any]
+    passes: Sequence[Pass]
+    same: Same
+
+    def run(self) -> Culprit | None:
+        right = self._try((), None)
+        full = self._try(self.passes, None)
+        if self.same(right.answer, full.answer):
+            return None
+        none = self._try(self.passes, 0)
+        if not self.same(right.answer, none.answer):
+            return self._unasked(right)
+        low, high = none, self._try(self.passes, full.log.total)
+        if self.same(right.answer, high.answer):
+            return self._unasked(right)
+        below, above = 0, full.log.total
+        while above - below > 1:
+            middle = (below + above) // 2
+            trial = self._try(self.passes, middle)
+            if self.same(right.answer, trial.answer):
+                below, low = middle, trial
+            else:
+                above, high = middle, trial
+        name, change = high.log.last
+        counts = {each: high.log.counts.get(each, 0) for each in full.log.counts}
+        return self._culprit(low, high, name, counts, change)
+
+    def _try(self, passes: Sequence[Pass], most: int | None) -> _Trial:
+        graph = self.graph.copy()
+        log = _Stopping(most=most)
+        try:
+            PassManager(verify, changes=log).run(graph, passes)
+        except RekindleError as error:
+            return _Trial(graph, log, Answer(error=error))
+        return _Trial(graph, log, answer_of(InterpreterState(Code(graph, "f")).run, self.arguments))
+
+    def _unasked(self, right: _Trial) -> Culprit:
+        """The first pass after which the answer is another, where it does not ask before it changes something."""
+        low = right
+        for index, each in enumerate(self.passes):
+            high = self._try(self.passes[: index + 1], 0)
+            if not self.same(right.answer, high.answer):
+                return self._culprit(low, high, each.name, {}, "something that it did not ask for")
+            low = high
+        raise AssertionError("the passes change the answer, and none of them does")
+
+    def _culprit(self, low: _Trial, high: _Trial, name: str, counts: Mapping[str, int], change: str) -> Culprit:
+        number = counts.get(name, 0)
+        return Culprit(
+            name,
+            number,
+            change,
+            low.text,
+            high.text,
+            low.answer,
+            high.answer,
+            ":".join(f"{each}={count}" for each, count in counts.items()),
+            script_of(
+                f"{f'Change {number} of the' if number else 'The'} pass '{name}' changes the answer: {change}",
+                low.graph,
+                high.graph,
+                self.arguments,
+                lambda before, after: self.same(before, low.answer) and self._is_as_wrong(after, high.answer),
+            ),
+        )
+
+    def _is_as_wrong(self, answer: Answer, wrong: Answer) -> bool:
+        """Whether the text of a wrong graph answers as the graph does; one that is broken need not even be read."""
+        if isinstance(wrong.error, RekindleError):
+            return isinstance(answer.error, RekindleError)
+        return self.same(answer, wrong)

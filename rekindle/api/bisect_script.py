@@ -1,0 +1,116 @@
+"""Programs that show what a change to a graph does to its answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from rekindle.api.answers import Answer, answer_of
+from rekindle.errors import RekindleError
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
+
+_TEMPLATE = """{title}
+
+import torch
+from torch import inf, nan
+
+import rekindle.ops  # makes the operators known
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.verifier import verify
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
+
+BEFORE = {before}
+
+AFTER = {after}
+
+
+def answer(text):
+    torch.manual_seed(0)
+    arguments = [{arguments}]
+    try:
+        graph = parse_graph(text)
+        verify(graph)
+        return InterpreterState(Code(graph, "f")).run(arguments)
+    except Exception as error:
+        return error
+
+
+print("before:", repr(answer(BEFORE)))
+print("after: ", repr(answer(AFTER)))
+"""
+
+
+def script_of(
+    title: str,
+    before: Graph,
+    after: Graph,
+    arguments: Sequence[Any],
+    shows: Callable[[Answer, Answer], bool],
+) -> str | None:
+    """A program that runs two graphs on ``arguments`` and prints both answers.
+
+    None where that would not show it: ``shows`` is told what the texts of the graphs answer.
+    """
+    written = [_literal(value) for value in arguments]
+    if None in written:
+        return None
+    texts = [print_graph(graph, ranges=False) for graph in (before, after)]
+    if not shows(*[_answer(text, arguments) for text in texts]):
+        return None
+    listed = ", ".join(text for text in written if text is not None)
+    lines = "\n".join(f"# {line}" for line in title.splitlines())
+    return _TEMPLATE.format(title=lines, before=_quoted(texts[0]), after=_quoted(texts[1]), arguments=listed)
+
+
+def _answer(text: str, arguments: Sequence[Any]) -> Answer:
+    try:
+        graph = parse_graph(text)
+        verify(graph)
+        code = Code(graph, "f")
+    except RekindleError as error:
+        return Answer(error=error)
+    return answer_of(InterpreterState(code).run, arguments)
+
+
+def _quoted(text: str) -> str:
+    return repr(text) if "\\" in text or '"""' in text else f'"""{text}"""'
+
+
+def _literal(value: Any) -> str | None:
+    """Python that makes ``value``; None where none is known."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        items = [_literal(item) for item in value]
+        if None in items:
+            return None
+        listed = ", ".join(item for item in items if item is not None)
+        return f"[{listed}]" if isinstance(value, list) else f"({listed},)" if items else "()"
+    if isinstance(value, dict):
+        pairs = [_literal([key, item]) for key, item in value.items()]
+        return None if None in pairs else f"dict([{', '.join(pair for pair in pairs if pair is not None)}])"
+    if value is None or type(value) in (bool, int, float, str, complex):
+        return repr(value) if not isinstance(value, complex) or math.isfinite(abs(value)) else None
+    return None
+
+
+def _tensor(value: torch.Tensor) -> str | None:
+    if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_quantized:
+        return None
+    if value.device.type != "cpu":
+        return None
+    text = f"torch.tensor({value.tolist()!r}, dtype={value.dtype})"
+    if value.numel() == 0:
+        text = f"torch.empty({list(value.shape)}, dtype={value.dtype})"
+    elif not value.is_contiguous():
+        text = f"torch.empty_strided({list(value.shape)}, {list(value.stride())}, dtype={value.dtype}).copy_({text})"
+    return f"{text}.requires_grad_()" if value.requires_grad else text
