@@ -20,6 +20,7 @@ from rekindle.runtime.executable import Executable, code_of, executable_of
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
 from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.plan import ExecutionPlan, running_plan
 from rekindle.runtime.python_code import NotCompilable
 from rekindle.runtime.tasks import launch
@@ -97,7 +98,7 @@ def optimized(record: FunctionRecord) -> Executable:
     if executable.optimized is None:
         with room_to_recurse(UNKNOWN_RANGE):
             graph = record.graph.copy()
-            optimize(graph)
+            optimize(graph, OPTIMIZATION)
             code = Code(graph, record.name)
             with suppress(NotCompilable):
                 executable.plan = ExecutionPlan(code)

@@ -10,7 +10,6 @@ from rekindle.passes import Pass, PassManager
 from rekindle.passes.base import Observer
 from rekindle.passes.changes import ChangeLog
 from rekindle.passes.environment import settings
-from rekindle.runtime.pipelines import OPTIMIZATION
 
 
 @cache
@@ -22,7 +21,7 @@ def process_changes() -> ChangeLog:
 
 def optimize(
     graph: Graph,
-    passes: Iterable[Pass] = OPTIMIZATION,
+    passes: Iterable[Pass],
     *,
     changes: ChangeLog | None = None,
     observe: Observer | None = None,
