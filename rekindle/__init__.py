@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.program.function import Function as Function, Method as Method
     from rekindle.program.module import ScriptModule as ScriptModule
-    from rekindle.runtime.executor import optimized_execution as optimized_execution
+    from rekindle.runtime.executor import (
+        last_executed_graph as last_executed_graph,
+        optimized_execution as optimized_execution,
+    )
     from rekindle.runtime.futures import Future as Future
     from rekindle.scripting.interfaces import interface as interface
     from rekindle.scripting.markers import (
@@ -85,6 +88,7 @@ _HOMES: Final[dict[str, str]] = {
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
+    "last_executed_graph": "rekindle.runtime.executor",
     "load": "rekindle.archive.load",
     "optimized_execution": "rekindle.runtime.executor",
     "save": "rekindle.archive.save",

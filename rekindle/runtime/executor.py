@@ -28,6 +28,9 @@ from rekindle.runtime.tracebacks import foreign_frames, traceback_through
 
 _optimize: Final = ContextVar("rekindle.optimize", default=True)
 
+_last: Final[list[Code | None]] = [None]
+"""What the last call ran."""
+
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
@@ -49,10 +52,12 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
         Whatever the program raises, with the lines of its source in the traceback.
     """
     if not _optimize.get():
-        return InterpreterState(code_of(record)).run(arguments)
+        code = _last[0] = code_of(record)
+        return InterpreterState(code).run(arguments)
     executable = record.executable
     if not isinstance(executable, Executable) or executable.optimized is None:
         executable = optimized(record)
+    _last[0] = executable.optimized
     plan = executable.plan
     if plan is None:
         assert executable.optimized is not None
@@ -117,3 +122,10 @@ def optimized_graph(record: FunctionRecord) -> Graph:
     code = optimized(record).optimized
     assert code is not None
     return code.graph
+
+
+def last_executed_graph() -> Graph | None:
+    """The graph that the last call from Python has run, or is still running, in whichever thread; None before the
+    first call."""
+    code = _last[0]
+    return None if code is None else code.graph

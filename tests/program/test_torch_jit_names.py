@@ -108,6 +108,19 @@ def test_states_can_be_looked_at() -> None:
     assert "= Load" in str(plan)
 
 
+def test_the_graph_that_ran_last() -> None:
+    ours, function = rekindle.script(Net()), rekindle.script(doubled)
+    ours(torch.ones(1, 2))
+    assert rekindle.last_executed_graph() is ours.graph_for(torch.ones(1, 2))
+    function(torch.ones(1))
+    assert rekindle.last_executed_graph() is function.graph_for(torch.ones(1))
+    ours.graph_for(torch.ones(1, 2))  # runs nothing
+    assert rekindle.last_executed_graph() is function.graph_for(torch.ones(1))
+    with rekindle.optimized_execution(False):
+        ours(torch.ones(1, 2))
+    assert rekindle.last_executed_graph() is ours.graph
+
+
 def test_the_graph_for_arguments() -> None:
     ours = rekindle.script(Net())
     assert ours.graph.find_nodes("prim::CallMethod")
