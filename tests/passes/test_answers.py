@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import pytest
+import torch
+from torch import Tensor
 
 import rekindle
 from rekindle.ir.graph import Graph
@@ -53,3 +58,81 @@ def test_programs_answer_as_without_passes(program: Program, verification: _Veri
         assert_same_outcome(found, expected, f"{program.name} (inputs {index + 1})")
     assert verification.runs > 0
     assert_same_state(optimized, plain, program.name)
+
+
+# --------------------------------------------------------------------------------- what broken passes would get wrong
+
+
+def grows_in_a_loop(x: Tensor, n: int) -> int:
+    found: list[int] = []
+    total = 0
+    for i in range(n):
+        total += len(found) * 10 + x.dim() + i
+        found.append(total)
+        x.unsqueeze_(0)
+    return total
+
+
+def ends_early(x: Tensor, n: int) -> Tensor:
+    for i in range(5):
+        x = x * 2 + i
+        if i == n:
+            break
+    for j in range(3):
+        for k in range(2):
+            x = x + j * k
+    return x
+
+
+def never_comes_to_it(x: Tensor, n: int) -> int:
+    total = n
+    for _ in range(n - 3):
+        total += n * x.dim() + n // (n - n)
+    return total
+
+
+def branches_begin_alike(x: Tensor, n: int) -> Tensor:
+    if n > 2:
+        y = x.mul_(2) + 1
+        z = y * n
+    else:
+        y = x.mul_(2) + 1
+        z = y - n
+    if n > 2:
+        return z + x.neg()
+    return z + y.neg()
+
+
+def answers_minus_zero(x: Tensor, n: int) -> tuple[Tensor, float, int, bool]:
+    zero = -0.0 * n
+    number = float("nan") * n
+    return x + 0, zero + 0, (n * 1 + 0) // 1, not (number < 1.0) and not (number == 1.0)
+
+
+def wants_another_number_of_chunks(x: Tensor, n: int) -> Tensor:
+    a, b, c = x.chunk(3, 0)
+    d, e = x.chunk(3, n - n)
+    return a + b + c + d + e
+
+
+PROGRAMS_OF_ITS_OWN = [
+    grows_in_a_loop,
+    ends_early,
+    never_comes_to_it,
+    branches_begin_alike,
+    answers_minus_zero,
+    wants_another_number_of_chunks,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS_OF_ITS_OWN)
+def test_answers_of(program: Callable[..., object], verification: _Verification) -> None:
+    function = rekindle.script(program)
+    for length, n in itertools.product((1, 3, 4, 6), (-1, 1, 2, 3, 4)):
+        inputs = (torch.linspace(-1, 1, length), n)
+        where = f"{program.__name__} (length {length}, n {n})"
+        found = outcome(function, inputs)
+        with rekindle.optimized_execution(False):
+            assert_same_outcome(found, outcome(function, inputs), where)
+        assert_same_outcome(found, outcome(program, inputs), where)
+    assert verification.runs > 0
