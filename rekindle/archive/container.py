@@ -204,7 +204,9 @@ def _bytes_of(f: FileLike, use_mmap: bool) -> tuple[memoryview, memoryview | Non
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             return memoryview(mapped), memoryview(mmap.mmap(file.fileno(), len(mapped), access=mmap.ACCESS_COPY))
     if not hasattr(f, "read"):
-        raise TypeError(f"an archive is read from a path, a file or bytes, not from a {type(f).__name__}")
+        raise TypeError(
+            f"an archive is read from a path, a file or bytes, not from a value of class '{type(f).__name__}'"
+        )
     data = f.read()
     if isinstance(data, str):
         raise TypeError("the file was opened as text; open it with mode 'rb'")

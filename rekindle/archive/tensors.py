@@ -158,10 +158,16 @@ class TensorLoader:
             moved: torch.UntypedStorage = storage.to(device=device)
             return moved
         except (RuntimeError, AssertionError, NotImplementedError, AttributeError, TypeError) as error:
+            # PyTorch tells of some devices that are not there with a slip of its own.
+            why = "" if isinstance(error, TypeError) else f": {_first_line(error)}"
+            if self._map_location is None:
+                place, hint = "stands on", 'Say where tensors are to go: map_location="cpu".'
+            else:
+                place, hint = "is to go to", "Give map_location a device that is here."
             raise ArchiveError(
-                f"A tensor of the archive stands on '{device}', where PyTorch cannot put it: {_first_line(error)}",
+                f"A tensor of the archive {place} '{device}', where PyTorch cannot put it{why}",
                 member=self._member(record),
-                hint='Say where tensors are to go: map_location="cpu".',
+                hint=hint,
             ) from None
 
     def _read(self, record: StorageRecord) -> torch.UntypedStorage:

@@ -167,9 +167,11 @@ def _write_atomically(path: str, chunks: list[Bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary and error.filename2 is None:
+            error.filename = path  # the name that the caller knows
         raise
     _sync_folder(os.path.dirname(target))
 

@@ -29,9 +29,12 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
 
     Raises:
         ArgumentError: ``func`` is compiled, and the arguments do not fit its schema.
+        TypeError: ``func`` cannot be called.
     """
     if isinstance(func, (Function, Method)):
         return func.launch(*args, **kwargs)
+    if not callable(func):
+        raise TypeError(f"fork takes something to call and its arguments, not a value of class '{type(func).__name__}'")
     return launch_call(lambda: func(*args, **kwargs))
 
 
@@ -40,7 +43,10 @@ def wait(future: Future[T] | torch.futures.Future[T]) -> T:
 
     Raises:
         Whatever the task raised; the traceback shows the places in it and the one that waits.
+        TypeError: it is no future.
     """
+    if not isinstance(future, (Future, torch.futures.Future)):
+        raise TypeError(f"wait takes a future, which fork gives, not a value of class '{type(future).__name__}'")
     return future.wait()
 
 

@@ -26,7 +26,7 @@ from rekindle.errors import InternalError, Source, SourceRange
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 _DISPATCHER = os.path.join("torch", "_ops.py")
-_KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
+KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
 """For those who look for a bug in the package itself."""
 
 
@@ -54,7 +54,7 @@ def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
     result = traceback
     pending: list[TracebackType] = []
     while traceback is not None:
-        if _KEEP_INTERNAL_FRAMES or not _is_internal(traceback.tb_frame.f_code.co_filename):
+        if KEEP_INTERNAL_FRAMES or not _is_internal(traceback.tb_frame.f_code.co_filename):
             pending.append(traceback)
         else:
             kept += pending

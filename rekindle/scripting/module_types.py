@@ -192,9 +192,10 @@ class _Gatherer:
             if name not in _INTERNAL and not name.startswith("__") and not self._is_known(name):
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
-        facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
-        facts.hooks = tuple(module._forward_hooks.values())
-        facts.pre_hooks = tuple(module._forward_pre_hooks.values())
+        if not self.for_trace:  # a trace records what hooks do as a part of forward
+            facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
+            facts.hooks = tuple(module._forward_hooks.values())
+            facts.pre_hooks = tuple(module._forward_pre_hooks.values())
         return facts
 
     def _kept(self, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -13,12 +13,14 @@ from typing import Any, ParamSpec, TypeVar, overload
 import torch
 
 import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
-from rekindle.errors import Diagnostics, NotScriptableError, compiling
+from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
+from rekindle.runtime.tracebacks import KEEP_INTERNAL_FRAMES
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.classes import compile_class
 from rekindle.scripting.functions import boolean_dispatch_of, function_behind, mark_as_compiled_if_tracing, records_of
+from rekindle.scripting.interfaces import interface_type, is_interface
 from rekindle.scripting.markers import is_left_to_python, is_tracing
 from rekindle.scripting.modules import script_module
 
@@ -43,12 +45,22 @@ def script(obj: Any) -> Any:
     A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function
     that it calls. A module becomes a :class:`~rekindle.program.module.ScriptModule` that shares its parameters and
     buffers; its ``forward`` and its methods marked with ``export`` are compiled, and what they call. What is compiled
-    already is returned as it is, and so are NamedTuple and enum classes, which are types of programs without more.
+    already is returned as it is. So are NamedTuples, enums and interfaces, which are types of programs without more.
 
     Raises:
         NotScriptableError: it is nothing that can be compiled.
         CompileError: it cannot be compiled, for the reason that the message gives.
     """
+    try:
+        return _compiled(obj)
+    except CompileError as error:
+        # What led the compiler to the error is none of the user's lines; those stand in the message.
+        if KEEP_INTERNAL_FRAMES:
+            raise
+        raise error.with_traceback(None) from error.__cause__
+
+
+def _compiled(obj: Any) -> Any:
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj
     original = function_behind(obj)
@@ -109,6 +121,9 @@ def _script_class(cls: type) -> type:
         return cls
     if is_named_tuple(cls):
         named_tuple_type(cls)
+        return cls
+    if is_interface(cls):
+        interface_type(cls, UNKNOWN_RANGE)
         return cls
     if issubclass(cls, torch.nn.Module):
         raise NotScriptableError(

@@ -168,7 +168,9 @@ def test_writing_over_a_file_keeps_its_permissions_and_links(tmp_path):
 
 
 def test_not_a_file():
-    with pytest.raises(TypeError, match="an archive is read from a path, a file or bytes, not from a int"):
+    with pytest.raises(
+        TypeError, match="an archive is read from a path, a file or bytes, not from a value of class 'int'"
+    ):
         ArchiveReader(3)
     with pytest.raises(TypeError, match="the file was opened as text; open it with mode 'rb'"):
         ArchiveReader(io.StringIO("x"))

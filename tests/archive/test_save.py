@@ -401,3 +401,10 @@ def test_layouts_that_archives_cannot_hold():
     assert refusal(module) == (
         "weight: archives cannot hold a tensor of layout torch.sparse_csc\nHint: make it a dense one: tensor.to_dense()"
     )
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    path = str(tmp_path / "nowhere" / "model.pt")
+    with pytest.raises(FileNotFoundError) as caught:
+        rekindle.save(rekindle.script(nn.Linear(1, 1)), path)
+    assert caught.value.filename == path

@@ -2,8 +2,10 @@
 
 import enum
 import functools
+import traceback
 from typing import Callable, Dict, Final, NamedTuple, Tuple
 
+import pytest
 import torch
 from torch import nn
 
@@ -647,3 +649,15 @@ def test_failed_compilations_can_be_tried_again():
         assert torch.equal(rekindle.script(module)(torch.ones(1)), torch.full((1,), 3.0))
     finally:
         del globals()["OUTSIDE_LATER"]
+
+
+def test_tracebacks_spare_the_reader_the_compiler():
+    def wrong(x):
+        return x.nothing
+
+    with pytest.raises(UndefinedNameError) as caught:
+        rekindle.script(wrong)
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)] == [
+        "test_tracebacks_spare_the_reader_the_compiler",
+        "script",
+    ]

@@ -225,3 +225,12 @@ def test_futures_come_out_in_containers():
     futures, table = rekindle.script(futures_within)(torch.ones(1))
     assert torch.equal(futures[0].wait(), torch.full((1,), 2.0))
     assert isinstance(table["a"].wait(), Pair)
+
+
+def test_what_is_no_call_and_what_is_no_future():
+    with pytest.raises(TypeError) as caught:
+        rekindle.fork(3)
+    assert str(caught.value) == "fork takes something to call and its arguments, not a value of class 'int'"
+    with pytest.raises(TypeError) as caught:
+        rekindle.wait(3)
+    assert str(caught.value) == "wait takes a future, which fork gives, not a value of class 'int'"

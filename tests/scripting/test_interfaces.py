@@ -524,3 +524,7 @@ def test_interfaces_of_program_text():
     )
     with pytest.raises(UnsupportedError, match="an interface has methods only"):
         rekindle.CompilationUnit("class A(Interface):\n    n: int\n")
+
+
+def test_script_gives_an_interface_back():
+    assert rekindle.script(Shape) is Shape

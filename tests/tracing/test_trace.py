@@ -1,8 +1,10 @@
 """trace: what a run does to tensors becomes a program, which holds for other sizes too."""
 
+import io
 import math
 import threading
 import warnings
+from typing import Tuple
 
 import pytest
 import torch
@@ -392,6 +394,22 @@ def test_hooks_are_recorded():
     module[0].register_forward_hook(lambda m, inputs, output: output * 2)
     module.register_forward_pre_hook(lambda m, inputs: (inputs[0] + 1,))
     assert_traced(module, (torch.randn(2, 3),), (torch.randn(4, 3),))
+
+
+def doubled_result(module, input: Tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+    return output * 2
+
+
+def test_recorded_hooks_run_once_in_archives():
+    """One that could be saved by itself, and one that could not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # there is a newer weight_norm
+        module = nn.Sequential(nn.utils.weight_norm(nn.Linear(2, 3)), nn.ReLU())
+    module[1].register_forward_hook(doubled_result)
+    x = torch.rand(4, 2)
+    data = rekindle.trace(module, x).save_to_buffer()
+    assert_same(rekindle.load(data)(x), module(x))
+    assert_same(torch.jit.load(io.BytesIO(data))(x), module(x))
 
 
 # ------------------------------------------------------------------------------------------------------- scripted code
