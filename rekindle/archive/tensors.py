@@ -160,7 +160,7 @@ class TensorLoader:
         except (RuntimeError, AssertionError, NotImplementedError, AttributeError, TypeError) as error:
             # PyTorch tells of some devices that are not there with a slip of its own.
             why = "" if isinstance(error, TypeError) else f": {_first_line(error)}"
-            if self._map_location is None:
+            if device.type == record.location.partition(":")[0]:
                 place, hint = "stands on", 'Say where tensors are to go: map_location="cpu".'
             else:
                 place, hint = "is to go to", "Give map_location a device that is here."
