@@ -5,6 +5,9 @@ from rekindle.passes.base import Pass as Pass, PassManager as PassManager, run_p
 from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
 from rekindle.passes.canonicalize_ops import CanonicalizeOps as CanonicalizeOps
 from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs
+from rekindle.passes.common_subexpression_elimination import (
+    CommonSubexpressionElimination as CommonSubexpressionElimination,
+)
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination

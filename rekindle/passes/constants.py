@@ -38,11 +38,12 @@ def constant_key(node: Node) -> Hashable:
 
     Of tensors only dtype, sizes and the like are told: two with equal keys may still hold different numbers.
     """
-    attributes = tuple((name, _attribute_key(value)) for name, value in sorted(node.attributes.items()))
+    attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
     return node.output.type, attributes
 
 
-def _attribute_key(value: AttributeValue) -> Hashable:
+def attribute_key(value: AttributeValue) -> Hashable:
+    """Equal for two attributes that are the same, but that of tensors only dtype, sizes and the like are told."""
     if isinstance(value, torch.Tensor):
         return value.dtype, value.device, value.layout, tuple(value.shape), value.requires_grad
     if isinstance(value, Graph):
@@ -51,5 +52,5 @@ def _attribute_key(value: AttributeValue) -> Hashable:
         # By text, which tells -0.0 from 0.0 and 1 from True; what has no text of its own is the same only as itself.
         return type(value.value), repr(value.value)
     if isinstance(value, list):
-        return tuple(_attribute_key(item) for item in value)
+        return tuple(attribute_key(item) for item in value)
     return type(value), repr(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rekindle.passes import (
+    CommonSubexpressionElimination,
     ConstantPooling,
     ConstantPropagation,
     DeadCodeElimination,
@@ -20,6 +21,7 @@ OPTIMIZATION: tuple[Pass, ...] = (
     Peephole(),
     DeadCodeElimination(),
     ConstantPooling(),
+    CommonSubexpressionElimination(),
     LoopInvariantMotion(),
 )
 """What runs on the graph of a function before a plan is made of it. It assumes nothing of the arguments."""

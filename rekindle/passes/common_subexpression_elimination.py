@@ -1,0 +1,144 @@
+"""What is computed twice is computed once.
+
+.. code-block:: text
+
+    %a : Tensor = aten::relu(%x)
+    %b : Tensor = aten::relu(%x)                 %a : Tensor = aten::relu(%x)
+    %c : Tensor = aten::add(%a, %b, %1)  becomes %c : Tensor = aten::add(%a, %a, %1)
+
+A node gives way to one that stands before it, in its block or in one around. Nodes that write, print or draw random
+numbers stay, and so do those whose operands or results somebody writes to; where the mode changes between two
+(``no_grad``), they are not alike. Two results that a caller gets both stay two, for it may write to one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.effects import PASSES_ON, heeds_modes, is_immutable, is_nondeterministic
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import Effects
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import attribute_key
+
+
+@dataclass(slots=True)
+class CommonSubexpressionElimination:
+    """See the module."""
+
+    name: ClassVar[str] = "common_subexpression_elimination"
+
+    def run(self, graph: Graph) -> bool:
+        return _Elimination(graph).block(graph.block, [])
+
+
+_LEFT_ALONE: Final = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::profile"})
+_TELLS_APART: Final = frozenset({"aten::__is__", "aten::__isnot__", "prim::id"})
+"""Kinds that know one object from another that is equal."""
+
+_Scope = dict[Hashable, Node]
+
+
+class _Elimination:
+    def __init__(self, graph: Graph) -> None:
+        self.aliases = AliasDb(graph)
+        self.known_later: Memory = self.aliases.lasting
+        """What may be known to somebody once the call is over."""
+        for value in graph.outputs:
+            self.known_later |= self.aliases.reachable(value)
+        self.modes = 0
+        """Counts the changes of modes."""
+
+    def block(self, block: Block, around: list[_Scope]) -> bool:
+        """Walk ``block``; what stands before it is in ``around``, the innermost last."""
+        changed = False
+        own: _Scope = {}
+        scopes = [*around, own]
+        for node in block.nodes:
+            changes_modes = self.aliases.effects_of(node).sets_modes
+            if node.blocks:
+                self.modes += changes_modes
+                for inner in node.blocks:
+                    changed |= self.block(inner, scopes)
+            elif self._is_candidate(node):
+                key = self._key(node)
+                known = next((scope[key] for scope in reversed(scopes) if key in scope), None)
+                if known is None:
+                    own[key] = node
+                elif self._may_be_one(known, node) and may_change("merge with another", node):
+                    self._merge(known, node)
+                    changed = True
+            self.modes += changes_modes
+        return changed
+
+    def _is_candidate(self, node: Node) -> bool:
+        if not node.outputs or node.kind in _LEFT_ALONE or is_nondeterministic(node):
+            return False
+        if any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values()):
+            return False
+        effects = self.aliases.effects_of(node)
+        if effects.has_side_effects or effects.writes or self.aliases.has_untracked_effects(node):
+            return False
+        return not self.aliases.has_writers(node)
+
+    def _key(self, node: Node) -> Hashable:
+        attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
+        types = tuple(output.type for output in node.outputs)
+        modes = self.modes if heeds_modes(node) else -1
+        return node.kind, tuple(node.inputs), attributes, types, modes
+
+    def _may_be_one(self, known: Node, node: Node) -> bool:
+        """Whether nobody can tell that the results of the two are the same objects, and, unless they are views of one
+        tensor as it is, the same memory."""
+        schema = node.schema
+        for index, (mine, theirs) in enumerate(zip(known.outputs, node.outputs, strict=True)):
+            if is_immutable(mine.type) or node.kind == "prim::GetAttr":
+                continue
+            if _may_leave(mine) and _may_leave(theirs):
+                return False
+            is_view = schema is not None and index < len(schema.returns) and schema.returns[index].alias is not None
+            if not is_view and self._is_known_later(mine) and self._is_known_later(theirs):
+                return False
+        return True
+
+    def _is_known_later(self, value: Value) -> bool:
+        return bool(self.aliases.reachable(value) & self.known_later) or self.aliases.escapes(value)
+
+    def _merge(self, known: Node, node: Node) -> None:
+        for mine, theirs in zip(known.outputs, node.outputs, strict=True):
+            if self._is_known_later(theirs):
+                self.known_later |= self.aliases.reachable(mine)
+        node.replace_all_uses_with(known)
+        node.destroy()
+
+
+_VIEWS: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("select", "slice", "narrow", "view", "permute", "transpose", "t", "unsqueeze", "squeeze", "expand"),
+        *("chunk", "split", "split_with_sizes", "unbind", "as_strided", "diagonal", "detach"),
+    )
+)
+"""Operators that make a new tensor each time, though the memory is that of their argument."""
+
+
+def _may_leave(value: Value) -> bool:
+    """Whether ``value`` itself, not just its memory, may come to where it can be told from another that is equal: to
+    the caller, into a container, to a test of identity."""
+    return any(_may_leave_by(use.user) for use in value.uses)
+
+
+def _may_leave_by(user: Node) -> bool:
+    if user.kind in _TELLS_APART or user.kind in PASSES_ON or user.blocks or user.kind == "prim::Return":
+        return True
+    operator = user.operator
+    if operator is None or operator.passes_on or operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL):
+        return True
+    if user.kind in _VIEWS:
+        return False
+    return any(result.alias is not None for result in operator.schema.returns)
