@@ -115,6 +115,20 @@ class Operator:
                 return False
         return True
 
+    def gives_outputs_of(self, node: Node) -> bool:
+        """Whether the outputs of ``node`` are of types that the schema returns, as far as it says: ``prim::EnumValue``
+        has overloads that only differ in this."""
+        returns = self.schema.returns
+        if len(returns) != len(node.outputs):
+            return self.schema.is_varret
+        for result, output in zip(returns, node.outputs, strict=True):
+            formal, actual = result.type, output.type
+            if formal is actual or has_free_variables(formal):
+                continue
+            if not actual.is_subtype_of(formal) and not formal.is_subtype_of(actual):
+                return False
+        return True
+
     @property
     def _is_generic(self) -> bool:
         if self._generic is None:
@@ -175,11 +189,15 @@ class OperatorRegistry:
         return None
 
     def resolve(self, node: Node) -> Operator | None:
-        """The operator that ``node`` calls: the first of its kind that takes inputs of these types."""
+        """The operator that ``node`` calls: the first of its kind that takes inputs of these types; where several do,
+        one that returns what ``node`` does."""
+        first = None
         for operator in self.overloads(node.kind):
             if operator.matches(node):
-                return operator
-        return None
+                if operator.gives_outputs_of(node):
+                    return operator
+                first = first or operator
+        return first
 
     def knows_namespace(self, namespace: str) -> bool:
         """Whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""

@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_told() -> None:
 
 
 def test_without_variables_nothing_is_written(tmp_path: Path) -> None:
-    kinds = "['prim::Constant', 'prim::Constant', 'aten::mul', 'aten::mul', 'aten::add']\n"
+    kinds = "['prim::Constant', 'prim::Constant', 'aten::mul', 'aten::add']\n"
     assert run(tmp_path) == (kinds, "")
 
 
