@@ -24,7 +24,7 @@ from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     ANY_CLASS,
@@ -42,6 +42,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
+from rekindle.ops.archive_values import operators_of_archives
 
 TypeFinder = Callable[[str], "NamedType | None"]
 """The type or function of a qualified name; None where there is none."""
@@ -127,13 +128,13 @@ class ArchiveNames:
         operator = self.operator(base.kind)
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
-    def operator(self, kind: str) -> SugaredValue:
-        """What the operator ``kind`` means in this archive."""
+    def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
+        """What the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
                 return _MissingOperator(kind, self._missing_operator(kind))
-        return BuiltinFunction(kind, preferred=self._preferred(kind))
+        return BuiltinFunction(kind, preferred=[*self._preferred(kind), *in_archives])
 
     def knows(self, kind: str) -> bool:
         """Whether there is such an operator in this process, or was in the release that wrote the archive."""
@@ -170,7 +171,8 @@ class _Operators(SugaredValue):
             return self  # torch.autograd.grad, torch.jit.annotate
         if self.namespace == "aten" and name == "annotate":
             return ANNOTATE
-        return self.names.operator(self.renamed.get(name) or f"{self.namespace}::{name}")
+        kind = self.renamed.get(name) or f"{self.namespace}::{name}"
+        return self.names.operator(kind, operators_of_archives(kind) if self.renamed else ())
 
 
 class _Libraries(SugaredValue):

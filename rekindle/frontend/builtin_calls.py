@@ -23,25 +23,21 @@ def insert_builtin_call(
     args: Sequence[CallArgument],
     kwargs: Sequence[CallArgument],
     self_value: CallArgument | None = None,
-    preferred: Sequence[FunctionRecord] = (),
+    preferred: Sequence[Operator | FunctionRecord] = (),
 ) -> Value:
     """Insert the call of the builtin ``kind`` that fits the arguments; several results come as a tuple.
 
-    The ``preferred`` functions are tried before the operators of the kind.
+    What is ``preferred`` is tried before the operators of the kind.
 
     Raises:
         SchemaError: no overload fits.
         UndefinedNameError: there is no such builtin.
     """
     operators = REGISTRY.overloads(kind)
-    functions = [*preferred, *find_builtin_functions(kind)]
-    if not operators and not functions:
+    functions = find_builtin_functions(kind)
+    if not operators and not functions and not preferred:
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
-    candidates: list[Operator | FunctionRecord] = [
-        *functions[: len(preferred)],
-        *operators,
-        *functions[len(preferred) :],
-    ]
+    candidates: list[Operator | FunctionRecord] = [*preferred, *operators, *functions]
     schemas = [candidate.schema for candidate in candidates]
     index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
     function = candidates[index]

@@ -12,7 +12,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     DEVICE,
@@ -462,10 +462,13 @@ def constant_int(value: Value) -> int | None:
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its kind, with the self that it is a method of, if any, and functions that are tried first."""
+    """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
 
     def __init__(
-        self, kind: str, self_value: CallArgument | None = None, preferred: Sequence[FunctionRecord] = ()
+        self,
+        kind: str,
+        self_value: CallArgument | None = None,
+        preferred: Sequence[Operator | FunctionRecord] = (),
     ) -> None:
         self.kind = kind
         self.self_value = self_value

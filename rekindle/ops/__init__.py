@@ -6,6 +6,7 @@ Importing this package makes them known to :data:`rekindle.ir.registry.REGISTRY`
 from rekindle.ir.registry import REGISTRY
 from rekindle.ops import (
     archive_texts as archive_texts,
+    archive_values as archive_values,
     asynchrony as asynchrony,
     autograd as autograd,
     conversions as conversions,

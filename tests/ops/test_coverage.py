@@ -118,10 +118,11 @@ def test_declared_kinds_without_a_schema_in_torchscript() -> None:
 def test_operators_of_archives_have_the_schemas_of_their_twins() -> None:
     twins = {name: f"aten::{name}" for name in ("str", "format", "percentFormat")} | {"Print": "prim::Print"}
     # Loading counts steps by an operator of its own.
-    assert {kind for kind in declared_kinds() if kind.startswith("archive::")} == {
-        *(f"archive::{name}" for name in twins),
-        "archive::count",
-    }
+    kinds = {kind for kind in declared_kinds() if kind.startswith("archive::")} - {"archive::count"}
+    for kind in kinds - {f"archive::{name}" for name in twins}:
+        schemas = [str(twin.schema).partition("::")[2] for twin in REGISTRY.overloads(f"aten::{kind[9:]}")]
+        for operator in REGISTRY.overloads(kind):
+            assert str(operator.schema).partition("::")[2] in schemas
     for name, kind in twins.items():
         (operator,) = REGISTRY.overloads(f"archive::{name}")
         (twin,) = REGISTRY.overloads(kind)

@@ -77,12 +77,8 @@ IN_TORCH_AT_FIRST: dict[str, str] = {
 FROM_TORCH: dict[str, str] = {
     name: IN_TORCH[name]
     for name in (
-        "language.containers.dict_popitem",
-        "language.expressions.math_domain_errors",
-        "language.expressions.math_overflow",
         "language.named.enum_identity",
         "language.statements.with_no_grad",
-        "language.strings.cases",
         "language.strings.length",
         "language.strings.lines",
         "language.strings.ord_and_chr",

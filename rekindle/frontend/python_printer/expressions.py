@@ -24,6 +24,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
+from rekindle.ops.archive_values import differs_in_archives
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
@@ -34,6 +35,8 @@ def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
     special = _SPECIAL.get(node.kind)
     if printer.importable and node.kind in _AS_PYTHON_MEANS:
         _add(out, _AS_PYTHON_MEANS[node.kind], printer.uses(node.inputs))
+    elif printer.importable and node.operator is not None and differs_in_archives(node.operator):
+        _add(out, f"ops.aten.{node.kind.partition('::')[2]}", printer.uses(node.inputs))
     elif special is not None:
         special(out, node, printer)
     else:
@@ -48,7 +51,9 @@ _OWN_SPELLINGS: Final = {"aten::backward": "torch.autograd.backward", "aten::gra
 def operator_name(kind: str) -> str:
     """``torch.add`` for ``aten::add``; ``ops.prim.abs`` for what stands in another namespace."""
     namespace, _, name = kind.partition("::")
-    return _OWN_SPELLINGS.get(kind) or (f"torch.{name}" if namespace == "aten" else f"ops.{namespace}.{name}")
+    if namespace in ("aten", "archive"):
+        return _OWN_SPELLINGS.get(kind) or f"torch.{name}"
+    return f"ops.{namespace}.{name}"
 
 
 def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
