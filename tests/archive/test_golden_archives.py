@@ -44,6 +44,7 @@ TORCH_JIT_DIFFERS: dict[str, str] = {
 """Where ``torch.jit.load`` of today's PyTorch does not give what the release gave."""
 
 NOT_TOLD = "nothing in the archive tells that so old a release wrote it"
+OVERLOADS = "forward has overloads, which a loaded module lost in the release"
 PACKED = "packed weights were Tensors of the state_dict"
 
 GAPS: dict[str, tuple[str, set[str]]] = {
@@ -54,6 +55,7 @@ GAPS: dict[str, tuple[str, set[str]]] = {
     "1.12/division_floor": (f"{TRUNCATES}: {NOT_TOLD}", {"forward differs", "by_int differs"}),
     **{f"{release}/quantized_dynamic": (PACKED, {"state_dict"}) for release in ("1.3", "1.4", "1.5")},
     "1.4/quantized_static": (PACKED, {"state_dict"}),
+    **{f"{release}/quantized_lstm": (OVERLOADS, {"forward answers"}) for release in ("1.4", "1.7", "2.1")},
     **{f"{release}/state_of_own": (f"{ATTRIBUTES}: {NOT_TOLD}", {"state_dict"}) for release in ("1.6", "1.8")},
 }
 """Where :func:`rekindle.load` does not, why, and in what."""
@@ -117,7 +119,9 @@ def test_torch_jit_reads_what_is_saved_again(archive: GoldenArchive) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wrong = archive.check(load_again)
-    _, known = GAPS.get(archive.name, ("", set()))
+    reason, known = GAPS.get(archive.name, ("", set()))
+    if reason == OVERLOADS:
+        known = set()  # torch.jit loses them to this day
     _, changed = AGAIN.get(archive.name, ("", set()))
     assert {difference.where for difference in wrong} == known | changed, "\n".join(map(str, wrong))
 

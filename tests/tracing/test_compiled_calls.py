@@ -168,6 +168,7 @@ def test_what_torch_jit_compiled_is_told():
     with warnings.catch_warnings():
         deprecation.silence()
         theirs = torch.jit.script(halved)
+    assert isinstance(theirs, torch.jit.ScriptFunction)
     with pytest.warns(TracerWarning, match="code that is not Python's was run: the trace has the operators that it"):
         traced = rekindle.trace(lambda x: theirs(x) + 1, (torch.ones(2, 3),))
     assert kinds(traced.graph) == ["prim::ListConstruct", "aten::view", "aten::div", "aten::add"]

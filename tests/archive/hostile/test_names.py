@@ -65,7 +65,7 @@ def test_modules_of_the_program_may_be_called_as_they_like():
     where = [Member("a/code/__torch__/os/path.py", b"class B:\n  n : int\n")]
     value = b"c__torch__.os.path\nB\n)\x81" + attributes(n=b"K\3") + b"b"
     module = loaded(program("  a : __torch__.os.path.B\n", more=where, a=value))
-    assert (module.a.n, type(module.a).__module__) == (3, "rekindle.program.classes")
+    assert (module.a.n, type(module.a).__module__) == (3, "__torch__.os.path")
 
 
 def test_texts_that_need_each_other():
