@@ -122,6 +122,9 @@ def emit_body(
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
 
 
+_KEY_ERRORS = ("builtins.KeyError", "KeyError")
+
+
 class _AssertionFailure(Expr):
     """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
 
@@ -310,14 +313,18 @@ class FunctionEmitter(AssignmentEmitter):
         if not isinstance(found, ExceptionInstance):
             raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
         message = found.message
-        if message.type != STRING:
+        is_text = message.type == STRING
+        if not is_text:
             message = self.insert("aten::str", statement.range, message)
-        self._insert_raise(message, found.class_name, statement.range)
+        raised = self._insert_raise(message, found.class_name, statement.range)
+        if not is_text and found.class_name.node.attributes.get("value") in _KEY_ERRORS:
+            raised.set_attribute("verbatim", 1)  # Python shows the key as repr does: text with quotes, others without
 
-    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> None:
+    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> Node:
         node = self.graph.create("prim::RaiseException", [message, class_name], outputs=0, range=range)
         self.graph.insert_node(node)
         self.mark_exited()
+        return node
 
     def _emit_assert(self, tree: Tree) -> None:
         statement = Assert(tree)

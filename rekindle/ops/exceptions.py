@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import Final, NoReturn
 
-from rekindle.ops.declare import implements
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Operation
+from rekindle.ops.declare import implements_for_node
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
@@ -44,10 +46,31 @@ def make_exception(message: str, name: str | None) -> BaseException:
     found = exception_class(name)
     if found is None:
         return UnknownExceptionError(f"{name}: {message}" if message else name)
-    return found(message) if message else found()
+    arguments = (message,) if message else ()
+    try:
+        return found(*arguments)
+    except TypeError:
+        # Its __init__ takes something else. The program has but the text, which is worth more than how it was made.
+        made: BaseException = found.__new__(found, *arguments)
+        return made
 
 
-@implements("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
-def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
-    """Raise an exception of the class called ``cls``."""
-    raise make_exception(msg, cls)
+class _Verbatim(str):
+    """A text that ``repr`` shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@implements_for_node("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
+def raise_exception(node: Node) -> Operation:
+    """Raise an exception of the class called ``cls``. Attribute ``verbatim`` says that ``msg`` is the text of a value
+    that is none, which a KeyError shows without quotes."""
+    is_verbatim = node.attributes.get("verbatim") == 1
+
+    def run(msg: str, cls: str | None = None) -> NoReturn:
+        raise make_exception(_Verbatim(msg) if is_verbatim else msg, cls)
+
+    return run

@@ -661,3 +661,24 @@ def test_tracebacks_spare_the_reader_the_compiler():
         "test_tracebacks_spare_the_reader_the_compiler",
         "script",
     ]
+
+
+class CodedError(Exception):
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
+        self.code = code
+
+
+def raises_with_a_code(n: int) -> int:
+    if n < 0:
+        raise CodedError("negative", n)
+    return n
+
+
+def test_a_class_that_is_not_made_of_one_text() -> None:
+    """It is raised all the same, with the text of all that it was given."""
+    compiled = rekindle.script(raises_with_a_code)
+    assert compiled(1) == 1
+    with pytest.raises(CodedError) as caught:
+        compiled(-1)
+    assert str(caught.value) == "('negative', -1)"
