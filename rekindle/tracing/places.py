@@ -18,6 +18,8 @@ _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.s
 _LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SITE: Final = os.path.join(_LIBRARY, "site-packages") + os.sep
 _TORCH: Final = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_TESTING: Final = os.path.join(_TORCH, "testing") + os.sep
+"""PyTorch's tools for tests, which wrap the functions that ``torch.jit`` compiled in Python of their own."""
 _FUNCTORCH: Final = os.path.join(_TORCH, "_functorch") + os.sep
 
 
@@ -56,7 +58,7 @@ def is_foreign_code() -> bool:
     """Whether the innermost frame that is not ours has called something that is neither Python's nor PyTorch's own: a
     function that ``torch.jit`` compiled, or an extension. Attributes of tensors can be set by PyTorch alone, and what
     is transformed by ``torch.func`` is PyTorch's."""
-    frame = _innermost((_OWN,))
+    frame = _innermost((_OWN, _TESTING))
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
         return False
     if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_ATTR":
