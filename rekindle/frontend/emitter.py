@@ -122,9 +122,6 @@ def emit_body(
     return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
 
 
-_KEY_ERRORS = ("builtins.KeyError", "KeyError")
-
-
 class _AssertionFailure(Expr):
     """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
 
@@ -313,18 +310,14 @@ class FunctionEmitter(AssignmentEmitter):
         if not isinstance(found, ExceptionInstance):
             raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
         message = found.message
-        is_text = message.type == STRING
-        if not is_text:
+        if message.type != STRING:
             message = self.insert("aten::str", statement.range, message)
-        raised = self._insert_raise(message, found.class_name, statement.range)
-        if not is_text and found.class_name.node.attributes.get("value") in _KEY_ERRORS:
-            raised.set_attribute("verbatim", 1)  # Python shows the key as repr does: text with quotes, others without
+        self._insert_raise(message, found.class_name, statement.range)
 
-    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> Node:
+    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> None:
         node = self.graph.create("prim::RaiseException", [message, class_name], outputs=0, range=range)
         self.graph.insert_node(node)
         self.mark_exited()
-        return node
 
     def _emit_assert(self, tree: Tree) -> None:
         statement = Assert(tree)

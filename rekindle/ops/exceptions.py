@@ -5,9 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Final, NoReturn
 
-from rekindle.ir.graph import Node
-from rekindle.ir.registry import Operation
-from rekindle.ops.declare import implements_for_node
+from rekindle.ops.declare import implements
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
@@ -55,22 +53,7 @@ def make_exception(message: str, name: str | None) -> BaseException:
         return made
 
 
-class _Verbatim(str):
-    """A text that ``repr`` shows as it is."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-@implements_for_node("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
-def raise_exception(node: Node) -> Operation:
-    """Raise an exception of the class called ``cls``. Attribute ``verbatim`` says that ``msg`` is the text of a value
-    that is none, which a KeyError shows without quotes."""
-    is_verbatim = node.attributes.get("verbatim") == 1
-
-    def run(msg: str, cls: str | None = None) -> NoReturn:
-        raise make_exception(_Verbatim(msg) if is_verbatim else msg, cls)
-
-    return run
+@implements("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
+def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
+    """Raise an exception of the class called ``cls``."""
+    raise make_exception(msg, cls)

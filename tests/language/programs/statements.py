@@ -165,13 +165,6 @@ def raises_of_many_classes(n: int) -> int:
     raise RuntimeError("other")
 
 
-@program("statement.raise", (3, "a"), (-1, "b"))
-def raises_for_a_key(n: int, name: str) -> int:
-    if n < 0:
-        raise KeyError(n)
-    raise KeyError(name)
-
-
 @program("statement.raise_class", (0,), (1,))
 def raises_class(n: int) -> int:
     if n == 0:
