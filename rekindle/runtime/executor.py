@@ -5,7 +5,7 @@ A call runs a plan: the graph, optimised, as Python. What no plan can run, the i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir import execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.runtime.code import Code
@@ -80,6 +81,18 @@ def _traceback(traceback: TracebackType | None) -> TracebackType | None:
         return tail
     plan, index = found
     return traceback_through(places_of(plan.code, index), tail)
+
+
+def callable_of(graph: Graph, name: str) -> Callable[..., Any]:
+    """See :func:`rekindle.ir.execution.callable_of`."""
+    code = Code(graph, name)
+    try:
+        return ExecutionPlan(code).function
+    except NotCompilable:
+        return lambda *arguments: InterpreterState(code).run(arguments)
+
+
+execution.runner = callable_of
 
 
 def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
