@@ -75,7 +75,7 @@ format: setup ## put the code into the form that lint asks for
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## time to compile, to trace, to interpret, to load and to save beside torch.jit
+bench: setup ## time of calls, to compile, to trace, to interpret, to load and to save, beside eager and torch.jit
 	$(BIN)/python -m benchmarks
 
 sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit

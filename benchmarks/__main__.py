@@ -1,7 +1,9 @@
-"""Every benchmark, side by side with torch.jit.
+"""Every benchmark, side by side with eager Python and torch.jit.
 
 python -m benchmarks                       all of them; JSON beside the tables, in benchmarks/output/
-python -m benchmarks --only compile_time   one of them
+python -m benchmarks --only execution      one of them
+python -m benchmarks --workload LSTM       those workloads whose names have this in them
+python -m benchmarks --peers inductor      with torch.compile as well
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -12,49 +14,38 @@ import dataclasses
 import json
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import archives, compile_time, fork_wait, interpreter, trace_time
+from benchmarks import archives, compile_time, execution, fork_wait, interpreter, trace_time
+from benchmarks.peers import PEERS
+from benchmarks.workloads import WORKLOADS
 
-OUTPUT = Path(__file__).parent / "output"
+OUTPUT: Final = Path(__file__).parent / "output"
+CONSOLE: Final = Console(width=None if sys.stdout.isatty() else 180)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
-    parser.add_argument("--only", choices=("compile_time", "trace_time", "interpreter", "fork_wait", "archives"))
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=BENCHMARKS, help="run one of them")
+    parser.add_argument("--quick", action="store_true", help="few rounds: shows that they run, not how fast")
+    parser.add_argument("--workload", default="", help="of the workloads, only those with this in their names")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=[], help="peers beside eager, rekindle, torch.jit")
+    parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
-    console = Console()
     found: dict[str, Any] = {"machine": machine()}
-    if options.only in (None, "compile_time"):
-        rows = compile_time.run(1 if options.quick else compile_time.ROUNDS)
-        found["compile_time"] = [_as_json(row) for row in rows]
-        console.print(_table("Time to script a model, each in a fresh process", compile_time.table(rows)))
-    if options.only in (None, "trace_time"):
-        traces = trace_time.run(1 if options.quick else trace_time.ROUNDS)
-        found["trace_time"] = [_as_json(row) for row in traces]
-        console.print(_table("Time to trace BERT-base, each in a fresh process", trace_time.table(traces)))
-    if options.only in (None, "interpreter"):
-        nodes = interpreter.run(2 if options.quick else 30)
-        found["interpreter"] = [_as_json(row) for row in nodes]
-        console.print(_table("Time for an interpreted node", _interpreter_table(nodes)))
-    if options.only in (None, "fork_wait"):
-        tasks = fork_wait.run(2 if options.quick else 20)
-        found["fork_wait"] = [_as_json(row) for row in tasks]
-        console.print(_table("Tasks that are forked and waited for", _tasks_table(tasks)))
-    if options.only in (None, "archives"):
-        files = archives.run(1 if options.quick else 10)
-        found["archives"] = [_as_json(row) for row in files]
-        console.print(_table("Archives, read and written", archives.table(files)))
+    for name, benchmark in BENCHMARKS.items():
+        if options.only in (None, name):
+            found[name] = [_as_json(row) for row in benchmark(options)]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    console.print(f"written: {options.out}")
+    CONSOLE.print(f"written: {options.out}")
     return 0
 
 
@@ -68,49 +59,74 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _interpreter_table(rows: list[interpreter.Row]) -> list[list[str]]:
-    head = ["program", "rekindle, ns", "torch.jit, ns", "ratio", "eager, ns", "plainest loop, ns"]
-    body = [
-        [
-            row.what,
-            f"{row.rekindle:.0f}",
-            f"{row.torch_jit:.0f}",
-            f"{row.ratio:.2f}",
-            f"{row.eager:.0f}",
-            f"{row.naive:.0f}",
-        ]
-        for row in rows
-    ]
-    return [head, *body]
+# ---------------------------------------------------------------------------------------------------------- benchmarks
 
 
-def _tasks_table(rows: list[fork_wait.Row]) -> list[list[str]]:
-    head = ["program", "rekindle, ms", "torch.jit, ms", "ratio", "without forks, ms", "of that"]
-    body = [
-        [
-            row.what,
-            f"{row.rekindle:.1f}",
-            f"{row.torch_jit:.1f}",
-            f"{row.ratio:.2f}",
-            "" if row.rekindle_serial is None else f"{row.rekindle_serial:.1f}",
-            "" if row.of_serial is None else f"{row.of_serial:.2f}",
-        ]
-        for row in rows
-    ]
-    return [head, *body]
+def _execution(options: argparse.Namespace) -> list[Any]:
+    chosen = [workload for workload in WORKLOADS if options.workload in workload.name]
+    peers = list(dict.fromkeys(["eager", "rekindle", "torch.jit", *options.peers]))
+    rounds = 3 if options.quick else execution.ROUNDS
+    slice = 0.001 if options.quick else execution.SLICE
+    rows = list(execution.run(rounds, peers, chosen, threads=options.threads, slice=slice))
+    if rows:
+        _show(f"Time of a call, {options.threads} thread(s), no gradients", execution.speed_table(rows))
+        _show("First call with compilation; memory of tensors", execution.cost_table(rows))
+        for line in execution.remarks(rows):
+            CONSOLE.print(line)
+    return rows
+
+
+def _compile_time(options: argparse.Namespace) -> list[Any]:
+    rows = compile_time.run(1 if options.quick else compile_time.ROUNDS)
+    _show("Time to script a model, each in a fresh process", compile_time.table(rows))
+    return rows
+
+
+def _trace_time(options: argparse.Namespace) -> list[Any]:
+    rows = trace_time.run(1 if options.quick else trace_time.ROUNDS)
+    _show("Time to trace BERT-base, each in a fresh process", trace_time.table(rows))
+    return rows
+
+
+def _interpreter(options: argparse.Namespace) -> list[Any]:
+    rows = interpreter.run(2 if options.quick else 30)
+    _show("Time for an interpreted node", interpreter.table(rows))
+    return rows
+
+
+def _fork_wait(options: argparse.Namespace) -> list[Any]:
+    rows = fork_wait.run(2 if options.quick else 20)
+    _show("Tasks that are forked and waited for", fork_wait.table(rows))
+    return rows
+
+
+def _archives(options: argparse.Namespace) -> list[Any]:
+    rows = archives.run(1 if options.quick else 10)
+    _show("Archives, read and written", archives.table(rows))
+    return rows
+
+
+BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
+    "execution": _execution,
+    "compile_time": _compile_time,
+    "trace_time": _trace_time,
+    "interpreter": _interpreter,
+    "fork_wait": _fork_wait,
+    "archives": _archives,
+}
 
 
 def _as_json(row: Any) -> dict[str, Any]:
     return {**dataclasses.asdict(row), "ratio": row.ratio}
 
 
-def _table(title: str, rows: list[list[Any]]) -> Table:
+def _show(title: str, rows: list[list[Any]]) -> None:
     table = Table(title=title, title_justify="left")
     for index, name in enumerate(rows[0]):
-        table.add_column(name, justify="left" if index == 0 else "right")
+        table.add_column(name, justify="left" if index == 0 else "right", no_wrap=index == 0)
     for row in rows[1:]:
         table.add_row(*row)
-    return table
+    CONSOLE.print(table)
 
 
 if __name__ == "__main__":

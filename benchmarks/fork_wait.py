@@ -7,7 +7,6 @@ is reported is the median over the rounds.
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 import warnings
@@ -123,15 +122,18 @@ def _medians(candidates: list[Callable[[], object]], rounds: int) -> list[float]
     return [statistics.median(found) * 1e3 for found in times]
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as text."""
-    lines = [f"{'ms':<42}{'rekindle':>10}{'torch.jit':>11}{'serial':>9}{'of serial':>11}{'to torch.jit':>14}"]
-    for row in rows:
-        serial = f"{row.rekindle_serial:>9.1f}{row.of_serial:>10.2f}x" if row.rekindle_serial else f"{'':>20}"
-        lines.append(f"{row.what:<42}{row.rekindle:>10.1f}{row.torch_jit:>11.1f}{serial}{row.ratio:>13.2f}x")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(f"{os.cpu_count()} cores")
-    print(table(run()))
+def table(rows: list[Row]) -> list[list[Any]]:
+    """The rows as text, with their heading on top."""
+    head = ["program", "rekindle, ms", "torch.jit, ms", "ratio", "without forks, ms", "of that"]
+    body = [
+        [
+            row.what,
+            f"{row.rekindle:.1f}",
+            f"{row.torch_jit:.1f}",
+            f"{row.ratio:.2f}",
+            "" if row.rekindle_serial is None else f"{row.rekindle_serial:.1f}",
+            "" if row.of_serial is None else f"{row.of_serial:.2f}",
+        ]
+        for row in rows
+    ]
+    return [head, *body]

@@ -1,0 +1,266 @@
+"""The time that calls take, beside eager and torch.jit.
+
+A workload is compiled and called by each peer, and the answers are compared, before anything is timed. Then the peers
+take turns: every round times each once, one after the other, so that a machine that grows slower slows all of them. A
+time is that of one call: the median over the rounds, each of which calls as often as takes a few milliseconds. A ratio
+is the median of the rounds' ratios. Nothing needs a gradient, PyTorch runs on one thread, and Python's garbage
+collector rests, unless ``run`` is told otherwise.
+
+The first call is told by itself, with the compilation before it; it follows eager's, which warms PyTorch up. Memory is
+what tensors take at most during a call, beyond what they took before it, as PyTorch's own profiler sees them.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from benchmarks.peers import PEERS, Call, Unavailable
+from benchmarks.workloads import WORKLOADS, Case, Workload
+
+OURS: Final = "rekindle"
+BASE: Final = "eager"
+ROUNDS: Final = 30
+SLICE: Final = 0.004
+"""Seconds that a peer is timed for in a round, at least."""
+TOLERANCE: Final = 1.05
+"""How many times eager's time a call may take."""
+
+
+@dataclass(slots=True)
+class Timed:
+    """One peer on one workload: microseconds a call; milliseconds to compile and call for the first time; bytes.
+
+    ``of_eager`` is the median over the rounds of how many times eager's time its own was. ``unavailable`` says why
+    there are no numbers.
+    """
+
+    call: float = math.nan
+    of_eager: float = math.nan
+    first_call: float = math.nan
+    peak_bytes: int = 0
+    unavailable: str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    """A workload, and what each peer took."""
+
+    what: str
+    peers: dict[str, Timed] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """The time here over that of eager: less than 1 is faster."""
+        return self.peers[OURS].of_eager
+
+
+def run(
+    rounds: int = ROUNDS,
+    peers: Sequence[str] = ("eager", "rekindle", "torch.jit"),
+    workloads: Iterable[Workload] = WORKLOADS,
+    *,
+    threads: int = 1,
+    slice: float = SLICE,
+) -> Iterator[Row]:
+    """Measure, a workload at a time.
+
+    Raises:
+        AssertionError: a peer gives another answer than eager.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    _warm_up(peers)
+    try:
+        for workload in workloads:
+            with torch.no_grad():
+                yield _measure(workload, rounds, peers, slice)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _warm_up(peers: Sequence[str]) -> None:
+    """Have each peer load what it is made of: that is no workload's first call."""
+    for name in peers:
+        with suppress(Unavailable):
+            PEERS[name](Case(_successor, (1,)))(1)
+
+
+def _successor(n: int) -> int:
+    return n + 1
+
+
+def _measure(workload: Workload, rounds: int, peers: Sequence[str], slice: float) -> Row:
+    torch.manual_seed(0)
+    case = workload.make()
+    expected = case.program(*case.arguments)
+    row = Row(workload.name)
+    calls: dict[str, Call] = {}
+    for name in peers:
+        timed = row.peers[name] = Timed()
+        try:
+            calls[name] = _prepare(name, case, expected, timed)
+        except Unavailable as why:
+            timed.unavailable = str(why)
+    times = interleaved([lambda call=call: call(*case.arguments) for call in calls.values()], rounds, slice)  # type: ignore[misc]
+    by_peer = dict(zip(calls, times, strict=True))
+    for name, found in by_peer.items():
+        timed = row.peers[name]
+        timed.call = statistics.median(found) * 1e6
+        timed.of_eager = statistics.median(mine / base for mine, base in zip(found, by_peer[BASE], strict=True))
+    return row
+
+
+def _prepare(name: str, case: Case, expected: Any, timed: Timed) -> Call:
+    start = time.perf_counter()
+    call = PEERS[name](case)
+    answer = call(*case.arguments)
+    timed.first_call = (time.perf_counter() - start) * 1e3
+    for _ in range(3):  # torch.jit looks at two calls before it optimises
+        torch.testing.assert_close(answer, expected, msg=lambda text: f"{name} on {case.program}: {text}")
+        answer = call(*case.arguments)
+    timed.peak_bytes = peak_memory(lambda: call(*case.arguments))
+    return call
+
+
+def interleaved(calls: Sequence[Callable[[], object]], rounds: int, slice: float) -> list[list[float]]:
+    """The seconds that each of ``calls`` takes, once for each round."""
+    repeats = [_repeats(call, slice) for call in calls]
+    times: list[list[float]] = [[] for _ in calls]
+    with resting_collector():
+        for _ in range(rounds):
+            for call, count, found in zip(calls, repeats, times, strict=True):
+                found.append(_time(call, count))
+    return times
+
+
+def _repeats(call: Callable[[], object], slice: float) -> int:
+    """How often to call for ``slice`` seconds."""
+    count = 1
+    while True:
+        taken = _time(call, count) * count
+        if taken >= slice / 4:
+            return max(1, round(count * slice / taken))
+        count *= 4
+
+
+def _time(call: Callable[[], object], count: int) -> float:
+    repeats = range(count)
+    start = time.perf_counter()
+    for _ in repeats:
+        call()
+    return (time.perf_counter() - start) / count
+
+
+@contextmanager
+def resting_collector() -> Iterator[None]:
+    """Within, Python's garbage collector does nothing."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def peak_memory(call: Callable[[], object]) -> int:
+    """The bytes that tensors take at most during ``call``, beyond those before it."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        call()
+    held = most = 0
+    for size in _allocations(profile):
+        held += size
+        most = max(most, held)
+    return most
+
+
+def _allocations(profile: Any) -> list[int]:
+    """The sizes of what was allocated, in the order of time; negative where it was given back."""
+    found: list[tuple[int, int]] = []
+    waiting = list(profile.profiler.kineto_results.experimental_event_tree())
+    while waiting:
+        event = waiting.pop()
+        waiting.extend(event.children)
+        if event.tag == torch._C._profiler._EventType.Allocation:
+            found.append((event.start_time_ns, event.extra_fields.alloc_size))
+    return [size for _, size in sorted(found, key=lambda pair: pair[0])]
+
+
+# ------------------------------------------------------------------------------------------------------------- reports
+
+
+def geometric_mean(ratios: Iterable[float]) -> float:
+    """Of numbers above 0."""
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def speed_table(rows: Sequence[Row]) -> list[list[Any]]:
+    """Microseconds a call, and how many times eager's time that is."""
+    peers = list(rows[0].peers)
+    head = ["workload", *(f"{name}, µs" for name in peers), *(f"{name} / {BASE}" for name in peers if name != BASE)]
+    body = [
+        [
+            row.what,
+            *(_number(row.peers[name].call) for name in peers),
+            *(_ratio(row.peers[name].of_eager) for name in peers if name != BASE),
+        ]
+        for row in rows
+    ]
+    means = [_ratio(mean_of_eager(rows, name)) for name in peers if name != BASE]
+    return [head, *body, ["geometric mean", *("" for _ in peers), *means]]
+
+
+def mean_of_eager(rows: Sequence[Row], name: str) -> float:
+    """The geometric mean of a peer's ratios, over the workloads that it runs."""
+    ratios = [row.peers[name].of_eager for row in rows if not row.peers[name].unavailable]
+    return geometric_mean(ratios) if ratios else math.nan
+
+
+def cost_table(rows: Sequence[Row]) -> list[list[Any]]:
+    """Compilation with the first call, and memory."""
+    peers = list(rows[0].peers)
+    compiled = [name for name in peers if name != BASE]
+    head = ["workload", *(f"{name}, first call, ms" for name in compiled), *(f"{name}, KiB" for name in peers)]
+    body = [
+        [
+            row.what,
+            *(_number(row.peers[name].first_call) for name in compiled),
+            *("–" if row.peers[name].unavailable else f"{row.peers[name].peak_bytes / 1024:.0f}" for name in peers),
+        ]
+        for row in rows
+    ]
+    return [head, *body]
+
+
+def remarks(rows: Sequence[Row]) -> list[str]:
+    """What a reader of the tables has to know: who did not run what, and where we are slower than we want to be."""
+    found = [
+        f"{name} on '{row.what}': {timed.unavailable}"
+        for row in rows
+        for name, timed in row.peers.items()
+        if timed.unavailable
+    ]
+    slow = [f"{row.what} ({row.ratio:.2f})" for row in rows if row.ratio > TOLERANCE]
+    if slow:
+        found.append(f"slower than eager by more than 5%: {', '.join(slow)}")
+    else:
+        found.append("slower than eager by more than 5%: nothing")
+    return found
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _ratio(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"

@@ -1,0 +1,11 @@
+"""The programs whose calls are timed: what people script, in the sizes in which they run it."""
+
+from __future__ import annotations
+
+from benchmarks.workloads.case import Case as Case, Workload as Workload
+from benchmarks.workloads.networks import NETWORKS
+from benchmarks.workloads.pointwise import POINTWISE
+from benchmarks.workloads.recurrent import RECURRENT
+from benchmarks.workloads.scalars import SCALARS
+
+WORKLOADS: tuple[Workload, ...] = (*RECURRENT, *POINTWISE, *NETWORKS, *SCALARS)
