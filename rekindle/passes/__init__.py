@@ -13,6 +13,7 @@ from rekindle.passes.constant_propagation import ConstantPropagation as Constant
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
+from rekindle.passes.insert_profiling import InsertProfiling as InsertProfiling
 from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples

@@ -27,6 +27,7 @@ from rekindle.ir.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
 from rekindle.ops.libraries import missing_operation, object_method
+from rekindle.ops.profiling import guard, profile
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
 WITHOUT_MEMORY = frozenset(
@@ -209,6 +210,10 @@ class _Lowering:
                 self._call(Opcode.AWAIT, node, node.inputs, None, "")
             case "aten::wait":
                 self._call(Opcode.WAIT, node, node.inputs, None, "")
+            case "prim::profile":
+                self.operation(node, profile(node))
+            case "prim::Guard":
+                self.operation(node, guard(node))
             case _:
                 self.operation(node)
 

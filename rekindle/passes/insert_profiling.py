@@ -1,0 +1,68 @@
+"""In front of each use of a tensor stands what notes how the tensor is there.
+
+.. code-block:: text
+
+    %y : Tensor = aten::relu(%x)                    %1 : Tensor = prim::profile(%x)
+    %z : Tensor = aten::add(%y, %y, %one)           %y : Tensor = aten::relu(%1)
+                                                    %2 : Tensor = prim::profile(%y)
+                                        becomes     %z : Tensor = aten::add(%2, %2, %one)
+
+So do tensors that may be None. What merely hands on what it is given is no use: branches and loops, whose blocks use it
+themselves, and what makes tuples, lists and dicts. What runs elsewhere, a forked graph, is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.effects import CONTROL_FLOW, LAZY
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import OptionalType, TensorType, Type
+from rekindle.passes.changes import may_change
+
+PROFILE: Final = "prim::profile"
+PROFILED_TYPE: Final = "profiled_type"
+"""The attribute of a ``prim::profile`` that tells what has flowed through it, where anything has."""
+
+_NO_USES: Final = frozenset(
+    {
+        *("prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct", "prim::SetAttr"),
+        *("prim::Enter", "prim::Exit"),
+        *(PROFILE, "prim::Guard", "prim::BailOut"),
+    }
+    | CONTROL_FLOW
+    | LAZY
+)
+
+
+@dataclass(slots=True)
+class InsertProfiling:
+    """See the module."""
+
+    name: ClassVar[str] = "insert_profiling"
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.all_nodes():
+            if node.kind not in _NO_USES:
+                for value in dict.fromkeys(node.inputs):
+                    changed |= may_be_profiled(value.type) and _profile(value, node)
+        return changed
+
+
+def may_be_profiled(type: Type) -> bool:
+    """Whether a value of this type is a tensor, or a tensor or None."""
+    return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
+
+
+def _profile(value: Value, user: Node) -> bool:
+    if value.node.kind == PROFILE or value.node.kind == "prim::Constant" or not may_change("profile", value):
+        return False
+    note = user.graph.create(PROFILE, [value], types=[value.type], range=user.range)
+    note.callstack, note.scope = user.callstack, user.scope
+    note.insert_before(user)
+    operator = user.operator
+    user.replace_input_with(value, note.output)
+    user.set_operator(operator)  # whose choice, in an overloaded call, need not be made anew
+    return True
