@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,8 @@ os.environ["REKINDLE_VERIFY"] = "1"
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("fixed")
+
+CACHE_DIRECTORY = "REKINDLE_CACHE_DIR"
 
 GOLDEN_TEXTS = pytest.StashKey[GoldenTexts]()
 
@@ -48,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if regenerate and config.getoption("numprocesses", None):
         raise pytest.UsageError(f"{REGENERATE} writes files, so it wants one process: leave -n out")
     config.stash[GOLDEN_TEXTS] = GoldenTexts(Path(__file__).parent / "golden", regenerate)
+    # Compiled objects: a folder for each run, which its processes share.
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="rekindle-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ[CACHE_DIRECTORY] = folder
     # One thread: sums are added up in the same order on every machine, and workers do not fight for the cores.
     torch.set_num_threads(1)
 

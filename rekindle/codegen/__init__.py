@@ -1,0 +1,1 @@
+"""From a graph, or a part of one, to machine code."""

@@ -1,0 +1,228 @@
+"""Compiled objects on disk, so that a new process compiles nothing.
+
+One file an object, named after its key. What a file holds is loaded into the process and run: so it has to belong to
+the user, in a folder of the user that nobody else can write to, and to have been written whole for this very key::
+
+    rekindle object 1\\n | SHA-256 of the key and the payload | payload
+
+Everything else is as if it were not there: whatever is wrong with the disk, programs run. Two processes that write
+the same file write the same content, and each puts its file in place at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import secrets
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+DIRECTORY: Final = "REKINDLE_CACHE_DIR"
+"""The environment variable that says where; without it, where the platform keeps caches."""
+SWITCH: Final = "REKINDLE_CACHE"
+"""The environment variable that turns the cache off if it is ``0`` or ``off``."""
+LIMIT: Final = 256 * 1024 * 1024
+"""How many bytes of files are kept."""
+
+_MAGIC: Final = b"rekindle object 1\n"
+_HEAD: Final = len(_MAGIC) + hashlib.sha256().digest_size
+_SUFFIX: Final = ".object"
+_UNFINISHED: Final = ".part"
+_FORGOTTEN: Final = 3600.0
+"""After so many seconds an unfinished file belongs to a process that died."""
+_RESCAN: Final = 64
+"""After so many writes the folder is looked at again: other processes write too."""
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class DiskCache:
+    """Objects in ``directory``, at most ``limit`` bytes of them: those that were not used for longest go first."""
+
+    directory: Path
+    limit: int = LIMIT
+    _written: int = 0
+    _size: int | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self, key: bytes) -> bytes | None:
+        """What was stored under ``key``; None if that is nothing, or not to be trusted."""
+        path = self._path(key)
+        if not self._is_trusted():
+            return None
+        content = _read(path)
+        if content is None:
+            return None
+        payload = content[_HEAD:]
+        if content[:_HEAD] != _head(key, payload):
+            _logger.info("%s is damaged or not what it is named, and is left aside", path)
+            return None
+        return payload
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Keep ``payload`` under ``key``; whether that worked."""
+        if not self._is_trusted(create=True):
+            return False
+        path = self._path(key)
+        unfinished = path.with_name(f"{path.stem}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}")
+        content = _head(key, payload) + payload
+        if len(content) > self.limit:
+            return False
+        try:
+            _write(unfinished, content)
+            os.replace(unfinished, path)
+        except OSError as error:
+            _logger.info("%s cannot be written: %s", path, error)
+            _remove(unfinished)
+            return False
+        self._account(len(content))
+        return True
+
+    def discard(self, key: bytes) -> None:
+        """Forget what was stored under ``key``."""
+        _remove(self._path(key))
+
+    # ------------------------------------------------------------------------------------------------------- the folder
+
+    def _path(self, key: bytes) -> Path:
+        return self.directory / f"{hashlib.sha256(key).hexdigest()}{_SUFFIX}"
+
+    def _is_trusted(self, *, create: bool = False) -> bool:
+        """Whether the folder is there, belongs to the user, and nobody else can write to it."""
+        try:
+            if create:
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = self.directory.stat()
+        except OSError as error:
+            if create:
+                _logger.info("%s cannot be used: %s", self.directory, error)
+            return False
+        trusted = stat.S_ISDIR(status.st_mode) and _belongs_to_user(status)
+        if not trusted:
+            _logger.warning("%s is not used: others than you can write to it", self.directory)
+        return trusted
+
+    # --------------------------------------------------------------------------------------------------------- its size
+
+    def _account(self, size: int) -> None:
+        with self._lock:
+            self._written += 1
+            if self._size is not None:
+                self._size += size
+            if self._size is None or self._size > self.limit or self._written % _RESCAN == 0:
+                self._size = self._shrink()
+
+    def _shrink(self) -> int:
+        """Remove what was not used for longest until a quarter is free, if there is too much. Returns what is left."""
+        files = sorted(self._files())
+        total = sum(size for _, size, _ in files)
+        if total <= self.limit:
+            return total
+        for _, size, path in files:
+            if total <= self.limit * 3 // 4:
+                break
+            _remove(path)
+            total -= size
+        return total
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        """When each object was used last, its size, its path. Files that nobody finished are removed."""
+        try:
+            entries = list(os.scandir(self.directory))
+        except OSError:
+            return
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:  # another process was faster
+                continue
+            path = Path(entry.path)
+            if entry.name.endswith(_SUFFIX):
+                yield status.st_mtime, status.st_size, path
+            elif entry.name.endswith(_UNFINISHED) and status.st_mtime < time.time() - _FORGOTTEN:
+                _remove(path)
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path | None:
+    """Where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
+    if environment.get(SWITCH, "").lower() in ("0", "off", "no", "false"):
+        return None
+    chosen = environment.get(DIRECTORY)
+    if chosen:
+        return Path(chosen)
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "rekindle"
+    if sys.platform == "win32":
+        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "rekindle" / "Cache"
+    return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "rekindle"
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def _head(key: bytes, payload: bytes) -> bytes:
+    digest = hashlib.sha256(len(key).to_bytes(8, "little"))
+    digest.update(key)
+    digest.update(payload)
+    return _MAGIC + digest.digest()
+
+
+def _read(path: Path) -> bytes | None:
+    """A file's content, if it belongs to the user, is no link, and nobody else can write to it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not _belongs_to_user(status):
+            _logger.warning("%s is not used: others than you can write to it", path)
+            return None
+        try:
+            content = file.read()
+        except OSError as error:
+            _logger.info("%s cannot be read: %s", path, error)
+            return None
+    with contextlib.suppress(OSError):  # a disk that cannot be written to can be read
+        os.utime(path)  # it was used just now
+    return content
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a new file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError as error:
+        _logger.debug("%s: %s", path, error)
+
+
+def _belongs_to_user(status: os.stat_result) -> bool:
+    """Whether a file or folder is the user's, and nobody else's to write to. Windows keeps caches within the user's
+    own folder, and tells nothing here."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS

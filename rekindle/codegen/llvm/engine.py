@@ -1,0 +1,226 @@
+"""Text in LLVM's language becomes code in this process.
+
+:func:`compile_module` verifies and optimises it for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM write an
+object, keeps that on disk, and links it. What the text declares and does not define is looked up in the libraries of
+this process. Code is freed when its :class:`NativeCode` dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from rekindle.codegen.llvm.disk_cache import DiskCache, cache_directory
+from rekindle.codegen.llvm.library import LOCK, CodegenError, MissingSymbolError, llvm, versions
+from rekindle.codegen.llvm.symbols import find
+from rekindle.codegen.llvm.target import Target, host_target
+
+REVISION: Final = 1
+"""Part of the key of objects on disk: raise it when what is made of the same text changes."""
+
+_SPEED: Final = 3
+"""How much LLVM optimises: as ``-O3``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """What is kept on disk: an object, the functions that it defines, and those that it calls."""
+
+    defines: tuple[str, ...]
+    calls: tuple[str, ...]
+    image: bytes
+
+    def pack(self) -> bytes:
+        head = json.dumps({"defines": self.defines, "calls": self.calls}).encode()
+        return len(head).to_bytes(4, "little") + head + self.image
+
+    @staticmethod
+    def unpack(payload: bytes) -> _Object:
+        end = 4 + int.from_bytes(payload[:4], "little")
+        head = json.loads(payload[4:end])
+        return _Object(tuple(head["defines"]), tuple(head["calls"]), payload[end:])
+
+
+class NativeCode:
+    """Code in this process, which lives as long as this object.
+
+    ``text`` is what it was made of, ``target`` what for; ``seconds`` tells how long that took, ``from_cache`` whether
+    it was found on disk.
+    """
+
+    __slots__ = ("__weakref__", "_addresses", "_tracker", "from_cache", "kept", "seconds", "target", "text")
+
+    def __init__(self, text: str, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool) -> None:
+        self.text = text
+        self.target = target
+        self.from_cache = from_cache
+        self.seconds = 0.0
+        self.kept: list[object] = []
+        """What the code needs to be alive."""
+        self._tracker = tracker
+        self._addresses = addresses
+
+    def address(self, name: str) -> int:
+        """Where the function ``name``, which the text defines, is."""
+        return self._addresses[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The functions that can be called from outside."""
+        return tuple(self._addresses)
+
+    def optimized(self) -> str:
+        """LLVM's text after all its passes."""
+        with LOCK, _machine_for(self.target) as machine:
+            return str(_optimized(self.text, machine))
+
+    def assembly(self) -> str:
+        """What the processor runs, as text."""
+        with LOCK, _machine_for(self.target) as machine:
+            return str(machine.emit_assembly(_optimized(self.text, machine)))
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, TypeError), LOCK:  # while the interpreter shuts down, much is gone
+            self._tracker.close()
+
+
+def compile_module(text: str, *, target: Target | None = None, cache: bool = True) -> NativeCode:
+    """Code made of ``text`` for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
+    share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there.
+
+    Raises:
+        CodegenError: LLVM refuses the text.
+        MissingSymbolError: functions that it calls are nowhere.
+    """
+    target = target or host_target()
+    known = _known.get((text, target))
+    if known is not None:
+        return known
+    started = time.perf_counter()
+    disk = disk_cache() if cache else None
+    key = _key(text, target) if disk is not None else b""
+    code = _from_disk(disk, key, text, target) if disk is not None else None
+    if code is None:
+        built = _build(text, target)
+        code = _link(built, text, target, from_cache=False)
+        if disk is not None:
+            disk.store(key, built.pack())
+    code.seconds = time.perf_counter() - started
+    with _known_lock:
+        return _known.setdefault((text, target), code)
+
+
+def disk_cache() -> DiskCache | None:
+    """The cache of the process, as the environment has it now; None where it is turned off."""
+    directory = cache_directory(os.environ)
+    if directory is None:
+        return None
+    return _caches.setdefault(str(directory), DiskCache(directory))
+
+
+_known: weakref.WeakValueDictionary[tuple[str, Target], NativeCode] = weakref.WeakValueDictionary()
+_known_lock: Final = threading.RLock()
+_caches: dict[str, DiskCache] = {}
+_numbers: Final = itertools.count()
+
+
+def _key(text: str, target: Target) -> bytes:
+    return "\n".join([versions(), str(REVISION), str(_SPEED), target.cpu, target.features, text]).encode()
+
+
+def _from_disk(disk: DiskCache, key: bytes, text: str, target: Target) -> NativeCode | None:
+    payload = disk.load(key)
+    if payload is None:
+        return None
+    try:
+        return _link(_Object.unpack(payload), text, target, from_cache=True)
+    except CodegenError:
+        disk.discard(key)
+        return None
+
+
+# ------------------------------------------------------------------------------------------------------------ compiling
+
+
+def _build(text: str, target: Target) -> _Object:
+    with LOCK, _machine_for(target) as machine:
+        module = _optimized(text, machine)
+        defines, calls = [], []
+        for function in module.functions:
+            if not function.is_declaration:
+                if function.linkage.name == "external":
+                    defines.append(function.name)
+            elif not function.name.startswith("llvm."):
+                calls.append(function.name)
+        calls += [variable.name for variable in module.global_variables if variable.is_declaration]
+        return _Object(tuple(defines), tuple(calls), machine.emit_object(module))
+
+
+@contextlib.contextmanager
+def _machine_for(target: Target) -> Iterator[Any]:
+    base = llvm().Target.from_default_triple()
+    machine = base.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=_SPEED, reloc="pic", codemodel="default", jit=True
+    )
+    with machine:
+        yield machine
+
+
+def _optimized(text: str, machine: Any) -> Any:
+    """The module that ``text`` is, after LLVM's passes."""
+    binding = llvm()
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"{str(error).strip()}\n\n{_numbered(text)}") from None
+    with (
+        binding.create_pipeline_tuning_options(speed_level=_SPEED) as options,
+        binding.create_pass_builder(machine, options) as builder,
+        builder.getModulePassManager() as passes,
+    ):
+        passes.run(module, builder)
+    return module
+
+
+def _numbered(text: str) -> str:
+    return "\n".join(f"{number:4} {line}" for number, line in enumerate(text.splitlines(), 1))
+
+
+# -------------------------------------------------------------------------------------------------------------- linking
+
+
+@cache
+def _linker() -> Any:
+    return llvm().create_lljit_compiler(suppress_errors=True)
+
+
+def _link(built: _Object, text: str, target: Target, *, from_cache: bool) -> NativeCode:
+    missing = tuple(name for name in built.calls if find(name) is None)
+    if missing:
+        raise MissingSymbolError(missing)
+    with LOCK:
+        binding = llvm()
+        library = binding.JITLibraryBuilder().add_object_img(built.image)
+        if os.name == "posix":
+            library.add_current_process()  # LLVM puts calls of memcpy and of fmod where it likes
+        for name in built.calls:
+            library.import_symbol(name, find(name))
+        for name in built.defines:
+            library.export_symbol(name)
+        try:
+            tracker = library.link(_linker(), f"rekindle{next(_numbers)}")
+        except RuntimeError as error:
+            raise CodegenError(f"an object cannot be linked: {str(error).strip()}") from None
+        return NativeCode(text, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)

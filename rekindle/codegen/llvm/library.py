@@ -1,0 +1,48 @@
+"""LLVM itself, loaded when it is first needed: its library is large, and many programs never compile anything."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from functools import cache
+from typing import Any
+
+from rekindle.errors import InternalError, RekindleError
+
+
+class CodegenError(InternalError):
+    """LLVM refuses a text that this package wrote."""
+
+
+class MissingSymbolError(RekindleError):
+    """Code calls functions that no library of this process has; ``names`` are theirs."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(f"no library that is loaded here has {', '.join(names)}")
+        self.names = names
+
+
+LOCK = threading.RLock()
+"""Held while LLVM's library works on anything."""
+
+
+@cache
+def _load() -> Any:
+    llvm = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+def llvm() -> Any:
+    """The module ``llvmlite.binding``, ready for use."""
+    with LOCK:
+        return _load()
+
+
+@cache
+def versions() -> str:
+    """The versions of LLVM and of what connects it with Python."""
+    of_llvm = ".".join(map(str, llvm().llvm_version_info))
+    return f"LLVM {of_llvm}, llvmlite {importlib.import_module('llvmlite').__version__}"

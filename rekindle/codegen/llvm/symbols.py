@@ -1,0 +1,64 @@
+"""Functions that code may call: those of the libraries that torch brings along, of CPython and of the C library.
+
+That one is not there is a normal answer: builds of torch differ in what they contain (SLEEF, MKL, OpenMP).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import torch
+
+_OF_TORCH: Final = ("torch_cpu", "c10", "torch_python", "gomp", "omp", "iomp5")
+"""Libraries that stand beside torch, by the part of their names that is the same everywhere."""
+_PREFIX: Final = "" if os.name == "nt" else "lib"
+
+
+@cache
+def find(name: str) -> int | None:
+    """The address of the function or the variable ``name``; None where no library has it."""
+    for library in _libraries():
+        try:
+            symbol = getattr(library, name)
+        except (AttributeError, ValueError):
+            continue
+        return ctypes.cast(symbol, ctypes.c_void_p).value
+    return None
+
+
+@cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    """CPython first: extension modules are linked against what is in the process already."""
+    found: list[ctypes.CDLL] = [ctypes.pythonapi]
+    if os.name == "posix":
+        found.append(ctypes.CDLL(None))
+    for path in _files_of_torch():
+        library = _loaded(path)
+        if library is not None:
+            found.append(library)
+    return tuple(found)
+
+
+def _files_of_torch() -> Iterator[Path]:
+    """The files that hold torch's libraries; wheels differ in where they keep OpenMP."""
+    package = Path(torch.__file__).parent
+    folders = [package / "lib", package.parent / "torch.libs"]
+    for part in _OF_TORCH:
+        for folder in folders:
+            for path in sorted(folder.glob(f"{_PREFIX}{part}[.-]*")):
+                if any(ending in path.name for ending in (".so", ".dylib", ".dll")):
+                    yield path
+
+
+def _loaded(path: Path) -> ctypes.CDLL | None:
+    """The library in a file, if this process has it already: a second OpenMP would be worse than none."""
+    already = getattr(os, "RTLD_NOLOAD", 0)
+    try:
+        return ctypes.CDLL(str(path), mode=os.RTLD_LAZY | already if already else ctypes.DEFAULT_MODE)
+    except OSError:
+        return None
