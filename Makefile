@@ -9,10 +9,10 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-archives fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-archives sweep-execution fuzz golden pages clean
 
 help: ## say what there is to make
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 	@echo "PYTHON=... picks the interpreter of a new environment, TESTS=... the tests, JOBS=... how many processes run them."
 
 setup: $(STAMP) ## create .venv with the pinned versions (does nothing when it is up to date)
@@ -90,6 +90,9 @@ sweep-traces: setup ## both databases, traced, on other sizes too
 
 sweep-archives: setup ## every program of the tests through files, here and in torch.jit
 	$(BIN)/python -m tests.sweeps.archives --full --jobs 2
+
+sweep-execution: setup ## every way of executing against the interpreter, on all kinds of arguments
+	$(BIN)/python -m tests.sweeps.execution --full --jobs 2
 
 # How many mutants, how long at most, and which ones: a number for each set of them.
 MUTANTS ?= 200000

@@ -1,0 +1,91 @@
+"""The ways of executing a program. What the executor can be asked to do stands here once; every test here runs all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+import rekindle
+from rekindle.ir.graph import Graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import (
+    CanonicalizeOps,
+    HoistFromIf,
+    LoopInvariantMotion,
+    LoopUnrolling,
+    Pass,
+    Peephole,
+    RemoveExpands,
+)
+from rekindle.runtime import executor
+from rekindle.runtime.pipelines import OPTIMIZATION
+
+
+@dataclass(slots=True, frozen=True)
+class Way:
+    """``entered`` holds while programs are called, the first call included."""
+
+    name: str
+    entered: Callable[[], AbstractContextManager[None]]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@contextmanager
+def _unoptimized() -> Iterator[None]:
+    with rekindle.optimized_execution(False):
+        yield
+
+
+class _Verification:
+    """Passes that verify between others."""
+
+    name = "verification"
+
+    def run(self, graph: Graph) -> bool:
+        verify(graph)
+        return False
+
+
+MORE_PASSES: tuple[Pass, ...] = (
+    CanonicalizeOps(),
+    Peephole(),
+    HoistFromIf(),
+    LoopInvariantMotion(),
+    LoopUnrolling(),
+    RemoveExpands(),
+)
+"""Passes that must be right for every input, whether calls run them or not."""
+
+
+@contextmanager
+def _more_passes() -> Iterator[None]:
+    """All passes, each followed by a check of the graph, between two rounds of the usual ones."""
+    passes = [step for each in (*MORE_PASSES, *OPTIMIZATION) for step in (each, _Verification())]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "OPTIMIZATION", (*OPTIMIZATION, *passes))
+        yield
+
+
+REFERENCE = Way("unoptimized", _unoptimized)
+"""The interpreter, on the graph as it was compiled: what the others are held against."""
+
+WAYS = (Way("default", contextlib.nullcontext), Way("more_passes", _more_passes))
+
+
+def forget_plans(compiled: Any) -> None:
+    """Have the next call optimise anew: what was compiled before in this process has plans already."""
+    if isinstance(compiled, torch.nn.Module):
+        modules = [module for module in compiled.modules() if isinstance(module, rekindle.ScriptModule)]
+        records = [record for module in modules for record in module.script_type.methods.values()]
+    else:
+        records = [compiled._record]
+    for record in records:
+        record.executable = None
