@@ -447,7 +447,7 @@ _RULES: Final[dict[str, Callable[[AliasRules, Node], None]]] = {
     **dict.fromkeys(
         (
             *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),
-            *("prim::profile", "prim::Guard"),
+            *("prim::profile", "prim::Guard", "prim::BailOut"),
         ),
         AliasRules._visit_same,
     ),

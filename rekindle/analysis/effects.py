@@ -15,12 +15,22 @@ PASSES_ON = frozenset(
         *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct"),
         *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::GetAttr"),
-        *("prim::profile", "prim::Guard"),
+        *("prim::profile", "prim::Guard", "prim::BailOut"),
     }
 )
 """Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""
 
-FRESH = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::EmptyListLiteral"})
+GUARDS = frozenset({"prim::Guard", "prim::BailOut"})
+"""Kinds that pass their first input on if it is as the type of their output says. Where it is not, a guard raises an
+error, and a bailout leaves the graph for another that goes on from there: the rest of the program, which knows the
+other inputs, and whatever the caller knows."""
+
+FRESH = frozenset(
+    {
+        *("prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::EmptyListLiteral"),
+        "prim::BailoutTemplate",
+    }
+)
 """Kinds that make something that nothing else knows."""
 
 LAZY = frozenset({"prim::fork", "prim::awaitable"})

@@ -11,6 +11,7 @@ from rekindle.analysis.alias_rules import AliasRules
 from rekindle.analysis.alias_tracker import Memory
 from rekindle.analysis.effects import (
     FRESH,
+    GUARDS,
     LAZY,
     PASSES_ON,
     RUNS_NOW,
@@ -26,7 +27,7 @@ from rekindle.ir.registry import Effects
 _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that they are given, but not what is in it."""
 
-_READS_ALL: Final = frozenset({"prim::profile", "prim::Guard"})
+_READS_ALL: Final = frozenset({"prim::profile"})
 """Kinds that pass their input on, and look at it."""
 
 
@@ -121,14 +122,14 @@ class EffectsFinder:
         has_own = not node.blocks and kind not in LAZY and kind not in RUNS_NOW
         found = NodeEffects(
             has_side_effects=has_side_effects(node),
-            draws_random=has_own and is_nondeterministic(node),
+            draws_random=has_own and (is_nondeterministic(node) or kind in GUARDS),
             sets_modes=has_own and sets_modes(node),
-            heeds_modes=has_own and heeds_modes(node),
+            heeds_modes=has_own and (heeds_modes(node) or kind in GUARDS),
         )
         for block in node.blocks:
             self._include_block(found, block)
         subgraph = node.attributes.get("Subgraph")
-        if isinstance(subgraph, Graph):
+        if isinstance(subgraph, Graph) and kind not in FRESH:
             self._include_block(found, subgraph.block)
         if node in self._rules.unknown or (kind in WAITS and self._may_wait_for_others(node)):
             found.reads |= self._tracker.outside
@@ -144,15 +145,19 @@ class EffectsFinder:
         kind = node.kind
         if kind == "prim::RaiseException":
             return self._tracker.outside  # whoever catches the exception sees it
+        if kind in GUARDS:  # who goes on in its place sees that too
+            return self._tracker.outside | self._reachable_from(node)
         if kind in _READS_CONTAINER:
             return self._memory(node.inputs[0])
         if (kind in PASSES_ON and kind not in _READS_ALL) or kind in FRESH or node.blocks:
             return 0
         operator = node.operator
         within = operator is None or operator.effects is Effects.SPECIAL or plan_for(operator).reads_contents
+        if within:
+            return self._reachable_from(node)
         found = 0
         for value in node.inputs:
-            found |= self._reachable(value) if within else self._memory(value)
+            found |= self._memory(value)
         return found
 
     def _may_wait_for_others(self, node: Node) -> bool:
@@ -166,6 +171,12 @@ class EffectsFinder:
     def _reachable(self, value: Value) -> Memory:
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.reachable(element)
+
+    def _reachable_from(self, node: Node) -> Memory:
+        found = 0
+        for value in node.inputs:
+            found |= self._reachable(value)
+        return found
 
     def _include_block(self, found: NodeEffects, block: Block) -> None:
         for node in block.nodes:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
-from rekindle.analysis.effects import FRESH, RUNS_NOW, has_side_effects, is_conservative, sets_modes
+from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
 from rekindle.analysis.meta_runs import Unknown, run_on_types, without_sizes
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -113,28 +113,42 @@ _MOST_KNOWN: Final = 4096
 """How many answers of operators are kept."""
 
 
-class _Propagation:
-    def __init__(self, graph: Graph, grad_enabled: bool | None) -> None:
-        self.graph = graph
-        self.aliases = AliasDb(graph)
-        nodes = list(graph.all_nodes())
-        modes = [node for node in nodes if sets_modes(node)]
-        self.grad_enabled = None if modes else grad_enabled
-        self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
-        """Whether nothing turns on autocast, or may."""
-        self.reshaped = self._reshaped(nodes)
-        self.facts: dict[Value, _Fact] = {}
+class SteadyFacts:
+    """What of the type of a tensor stays as it is while the graph runs: neither the sizes of what is resized, nor
+    whether what is written to requires a gradient. Strides and the like are left out."""
 
-    def _reshaped(self, nodes: list[Node]) -> Memory:
+    def __init__(self, graph: Graph) -> None:
+        self.aliases = AliasDb(graph)
+        self._reshaped = self._find_reshaped(graph)
+
+    def of(self, value: Value, type: TensorType) -> TensorType:
+        """What stays true of ``value``, if ``type`` is true of it when it is made."""
+        if self.aliases.memory(value) & self._reshaped:
+            return TENSOR
+        writable = type.requires_grad is not None and self.aliases.has_writers(value)
+        return replace(type, strides=None, undefined=None, requires_grad=None if writable else type.requires_grad)
+
+    def _find_reshaped(self, graph: Graph) -> Memory:
         """The memory of tensors whose sizes may change once they are there."""
         found = 0
-        for node in nodes:
+        for node in graph.all_nodes():
             schema = node.schema
             resizes_result = schema is not None and any(argument.is_out for argument in schema.arguments)
             is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)
             if node.kind in _RESHAPING or resizes_result or is_unknown:
                 found |= self.aliases.writes_to(node)
         return found
+
+
+class _Propagation:
+    def __init__(self, graph: Graph, grad_enabled: bool | None) -> None:
+        self.graph = graph
+        self.steady = SteadyFacts(graph)
+        modes = [node for node in graph.all_nodes() if sets_modes(node)]
+        self.grad_enabled = None if modes else grad_enabled
+        self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
+        """Whether nothing turns on autocast, or may."""
+        self.facts: dict[Value, _Fact] = {}
 
     def run(self, input_types: Sequence[Type | None]) -> dict[Value, Type]:
         for value, type in zip(self.graph.inputs, input_types, strict=True):
@@ -147,12 +161,8 @@ class _Propagation:
     def set(self, value: Value, fact: _Fact) -> None:
         """Note what is known of ``value``, less what may change under its hands."""
         if isinstance(fact, TensorType):
-            fact = replace(fact, strides=None, undefined=None)
-            if fact.requires_grad is not None and self.aliases.has_writers(value):
-                fact = replace(fact, requires_grad=None)
-            if self.aliases.memory(value) & self.reshaped:
-                fact = TENSOR
-        elif fact is not None and isinstance(value.type, ListType) and self.aliases.has_writers(value):
+            fact = self.steady.of(value, fact)
+        elif fact is not None and isinstance(value.type, ListType) and self.steady.aliases.has_writers(value):
             fact = None
         self.facts[value] = fact
 
@@ -234,7 +244,9 @@ class _Propagation:
             return [_item(inputs[0], inputs[1])]
         if kind in ("prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::profile"):
             return inputs[:1]
-        if kind in ("prim::Guard", "prim::unchecked_cast"):
+        if kind in GUARDS:
+            return [_Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
+        if kind == "prim::unchecked_cast":
             told = node.output.type
             return [told if isinstance(told, TensorType) and told.is_refined else inputs[0]]
         operator = node.operator

@@ -11,8 +11,11 @@ from rekindle.passes.common_subexpression_elimination import (
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
 from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
+from rekindle.passes.insert_bailouts import InsertBailOuts as InsertBailOuts
+from rekindle.passes.insert_guards import InsertGuards as InsertGuards
 from rekindle.passes.insert_profiling import InsertProfiling as InsertProfiling
 from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
