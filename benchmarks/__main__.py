@@ -22,7 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import archives, compile_time, execution, fork_wait, interpreter, trace_time
+from benchmarks import archives, compile_time, execution, fork_wait, interpreter, overhead, trace_time
 from benchmarks.peers import PEERS
 from benchmarks.workloads import WORKLOADS
 
@@ -76,6 +76,12 @@ def _execution(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _overhead(options: argparse.Namespace) -> list[Any]:
+    rows = overhead.run(3 if options.quick else overhead.ROUNDS)
+    _show("Calls beyond their operators", overhead.table(rows))
+    return rows
+
+
 def _compile_time(options: argparse.Namespace) -> list[Any]:
     rows = compile_time.run(1 if options.quick else compile_time.ROUNDS)
     _show("Time to script a model, each in a fresh process", compile_time.table(rows))
@@ -108,6 +114,7 @@ def _archives(options: argparse.Namespace) -> list[Any]:
 
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
+    "overhead": _overhead,
     "compile_time": _compile_time,
     "trace_time": _trace_time,
     "interpreter": _interpreter,

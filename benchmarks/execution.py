@@ -28,8 +28,10 @@ from benchmarks.workloads import WORKLOADS, Case, Workload
 
 OURS: Final = "rekindle"
 BASE: Final = "eager"
-ROUNDS: Final = 30
-SLICE: Final = 0.004
+ROUNDS: Final = 100
+SLICE: Final = 0.001
+MOST: Final = 4.0
+"""Seconds that a peer is timed for in all, about: slow workloads have fewer rounds."""
 """Seconds that a peer is timed for in a round, at least."""
 TOLERANCE: Final = 1.05
 """How many times eager's time a call may take."""
@@ -131,33 +133,37 @@ def _prepare(name: str, case: Case, expected: Any, timed: Timed) -> Call:
     return call
 
 
-def interleaved(calls: Sequence[Callable[[], object]], rounds: int, slice: float) -> list[list[float]]:
-    """The seconds that each of ``calls`` takes, once for each round."""
-    repeats = [_repeats(call, slice) for call in calls]
+def interleaved(
+    calls: Sequence[Callable[[], object]], rounds: int, slice: float, clock: Callable[[], float] = time.perf_counter
+) -> list[list[float]]:
+    """The seconds that each of ``calls`` takes by ``clock``, once for each round."""
+    repeats = [_repeats(call, slice, clock) for call in calls]
+    slowest = max(_time(call, count, clock) * count for call, count in zip(calls, repeats, strict=True))
+    rounds = max(min(rounds, round(MOST / slowest)), min(rounds, 5))
     times: list[list[float]] = [[] for _ in calls]
     with resting_collector():
         for _ in range(rounds):
             for call, count, found in zip(calls, repeats, times, strict=True):
-                found.append(_time(call, count))
+                found.append(_time(call, count, clock))
     return times
 
 
-def _repeats(call: Callable[[], object], slice: float) -> int:
+def _repeats(call: Callable[[], object], slice: float, clock: Callable[[], float]) -> int:
     """How often to call for ``slice`` seconds."""
     count = 1
     while True:
-        taken = _time(call, count) * count
+        taken = max(_time(call, count, clock) * count, 1e-9)
         if taken >= slice / 4:
             return max(1, round(count * slice / taken))
         count *= 4
 
 
-def _time(call: Callable[[], object], count: int) -> float:
+def _time(call: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
     repeats = range(count)
-    start = time.perf_counter()
+    start = clock()
     for _ in repeats:
         call()
-    return (time.perf_counter() - start) / count
+    return (clock() - start) / count
 
 
 @contextmanager

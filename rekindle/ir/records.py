@@ -35,6 +35,8 @@ class FunctionRecord:
     docstring: str | None = field(default=None, repr=False)
     executable: object = field(default=None, repr=False)
     """What the runtime has made of the graph; it owns this slot."""
+    binder: object = field(default=None, repr=False)
+    """What the runtime has made of the schema; it owns this slot too."""
     _state: str = "undefined"
 
     @property
@@ -71,11 +73,12 @@ class FunctionRecord:
     def define(self, graph: Graph, schema: FunctionSchema) -> None:
         self._graph = graph
         self._schema = schema
-        self.executable = None
+        self.executable = self.binder = None
 
     def declare(self, schema: FunctionSchema | None) -> None:
         """Make the schema known before the graph is; with None forget it."""
         self._schema = schema
+        self.binder = None
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
         """Compile the function now, if that has not been done.

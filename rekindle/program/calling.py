@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
-from rekindle.runtime.arguments import bind, describe, to_python
+from rekindle.runtime.arguments import binder_of, describe
 from rekindle.runtime.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute, optimized_graph, start
 from rekindle.runtime.futures import Future
 
 Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
 
-interceptor: Callable[[], Interceptor | None] = lambda: None  # noqa: E731
-"""A slot: what this thread wants to do in place of calls from Python. :mod:`rekindle.tracing` fills it, to record
-them."""
+
+class _Thread(threading.local):
+    interceptor: Interceptor | None = None
+
+
+this_thread: Final = _Thread()
+"""Its ``interceptor`` is what this thread does in place of calls from Python. :mod:`rekindle.tracing` sets it while it
+records them."""
 
 
 def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -28,7 +33,7 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     Raises:
         ArgumentError: they do not fit its schema.
     """
-    intercept = interceptor()
+    intercept = this_thread.interceptor
     if intercept is not None:
         return intercept(record, args, kwargs)
     return run(record, args, kwargs)
@@ -36,8 +41,9 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """As :func:`call`, whatever this thread is doing."""
-    schema = record.schema
-    return result_of(schema, execute(record, bind(schema, args, kwargs)))
+    binder: Any = record.binder or binder_of(record)
+    result = execute(record, binder.bind(args, kwargs))
+    return result if binder.gives_as_is else binder.result(result)
 
 
 def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
@@ -46,9 +52,9 @@ def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any
     Raises:
         ArgumentError: the arguments do not fit its schema.
     """
-    schema = record.schema
-    task = start(record, bind(schema, args, kwargs))
-    return task.then(lambda done: result_of(schema, done.value()))
+    binder = binder_of(record)
+    task = start(record, binder.bind(args, kwargs))
+    return task.then(lambda done: binder.result(done.value()))
 
 
 def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
@@ -57,14 +63,8 @@ def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, 
     Raises:
         ArgumentError: they do not fit the schema.
     """
-    bind(record.schema, args, kwargs)
+    binder_of(record).bind(args, kwargs)
     return optimized_graph(record)
-
-
-def result_of(schema: FunctionSchema, result: Any) -> Any:
-    """What Python's user gets of a result: NamedTuples are of their class."""
-    returns = schema.returns
-    return to_python(result, returns[0].type) if len(returns) == 1 else result
 
 
 def inlined(record: FunctionRecord) -> Graph:

@@ -10,11 +10,11 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program.calling import call, graph_for, inlined, launch, result_of
+from rekindle.program.calling import call, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
 from rekindle.program.source import Constants, code_with_constants
-from rekindle.runtime.arguments import bind
+from rekindle.runtime.arguments import binder_of
 from rekindle.runtime.executor import execute
 from rekindle.runtime.futures import Future
 
@@ -177,12 +177,13 @@ class Overloaded:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         reasons: list[str] = []
         for record in self._records:
+            binder = binder_of(record)
             try:
-                bound = bind(record.schema, args if self.owner is None else (self.owner, *args), kwargs)
+                bound = binder.bind(args if self.owner is None else (self.owner, *args), kwargs)
             except ArgumentError as error:
                 reasons.append(str(error))
             else:
-                return result_of(record.schema, execute(record, bound))
+                return binder.result(execute(record, bound))
         raise ArgumentError("the arguments fit none of the overloads:\n" + "\n".join(reasons))
 
     def __repr__(self) -> str:

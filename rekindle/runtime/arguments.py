@@ -8,73 +8,74 @@ converted into a new one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from rekindle.errors import ArgumentError
+from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ClassType, InterfaceType, mismatch_note
+from rekindle.ir.types import NONE, ClassType, InterfaceType, OptionalType, Type, mismatch_note
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
-    Converter,
     NoMatch,
     class_of,
     converter_for,
     exact_class,
+    holds_named_tuple,
+    takes_conversion,
     to_python as to_python,
 )
 from rekindle.runtime.instructions import copy_constant
 from rekindle.runtime.lowering import is_writable
 
 
-def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
     """The arguments of a call as the program takes them, in the order of the schema.
 
     Raises:
         ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
     """
-    binder = _BINDERS.get(id(schema))
-    if binder is None:
-        if len(_BINDERS) >= _MOST_BINDERS:
-            _BINDERS.clear()
-        binder = _BINDERS[id(schema)] = Binder(schema)
-    return binder.bind(args, kwargs)
+    return Binder(schema).bind(args, kwargs)
 
 
-_MOST_BINDERS = 10_000
+def binder_of(record: FunctionRecord) -> Binder:
+    """What binds the arguments of a function, made when it is first called."""
+    found = record.binder
+    if not isinstance(found, Binder):
+        found = record.binder = Binder(record.schema)
+    return found
 
 
 class Binder:
-    """What :func:`bind` does for one schema, prepared.
+    """What :func:`bind` does for one schema, prepared, and what becomes of results.
 
-    Arguments of just the class that is expected are passed on after one comparison.
+    ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
+    comparison. ``gives_as_is`` says that Python gets results as they are, without :meth:`result`.
     """
 
-    __slots__ = ("_checks", "_count", "schema")
+    __slots__ = ("_converters", "_result", "bind", "gives_as_is", "schema")
 
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
-        self._count = len(schema.arguments)
-        self._checks: list[tuple[int, type | None, Converter]] = [
-            (index, exact_class(argument.type), converter_for(argument.type))
-            for index, argument in enumerate(schema.arguments)
-        ]
+        self._converters = [converter_for(argument.type) for argument in schema.arguments]
+        self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
+        self.gives_as_is = not holds_named_tuple(self._result)
+        names: dict[str, Any] = {"arrange": self._arrange, "convert": self._convert}
+        text = "\n".join(_binding(schema, names))
+        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
+        self.bind: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]] = names["bind"]
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """See :func:`bind`."""
-        values = list(args) if not kwargs and len(args) == self._count else self._arrange(args, kwargs)
-        for index, exact, convert in self._checks:
-            value = values[index]
-            if type(value) is not exact:
-                try:
-                    values[index] = convert(value)
-                except NoMatch as why:
-                    problem = self._describe(index, value, why)
-                    break
-        else:
-            return values
+    def result(self, value: Any) -> Any:
+        """What Python's user gets of a result: NamedTuples are of their class."""
+        return value if self.gives_as_is else to_python(value, self._result)
+
+    def _convert(self, index: int, value: Any) -> Any:
+        try:
+            return self._converters[index](value)
+        except NoMatch as why:
+            problem = self._describe(index, value, why)
         raise ArgumentError(problem)
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -136,8 +137,35 @@ class Binder:
         return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"
 
 
-_BINDERS: dict[int, Binder] = {}
-"""Binders by the identity of their schemas, which they keep alive."""
+def _binding(schema: FunctionSchema, names: dict[str, Any]) -> Iterator[str]:
+    """The lines of what binds the arguments of ``schema``; what they call goes into ``names``."""
+    count = len(schema.arguments)
+    everything = "".join(f"a{index}, " for index in range(count))
+    yield "def bind(args, kwargs):"
+    yield f" if kwargs or len(args) != {count}: args = arrange(args, kwargs)"
+    yield f" ({everything}) = args"
+    for index, argument in enumerate(schema.arguments):
+        test = _fits_not(f"a{index}", argument.type, names)
+        if test:
+            yield f" if {test}: a{index} = convert({index}, a{index})"
+    yield f" return ({everything})"
+
+
+def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
+    """A test for values that do not fit a type at the first glance; empty where all do."""
+    if isinstance(type, OptionalType):
+        test = _fits_not(name, type.element, names)
+        return f"{name} is not None and ({test})" if test else ""
+    exact = exact_class(type)
+    if exact is not None:
+        names[exact.__name__] = exact
+        test = f"type({name}) is not {exact.__name__}"
+        return f"{test} and not isinstance({name}, {exact.__name__})" if exact is torch.Tensor else test
+    if isinstance(type, ClassType) and type.is_module:
+        known = f"class{len(names)}"
+        names[known] = type
+        return f"getattr({name}, '_rekindle_type', None) is not {known}"
+    return "True" if takes_conversion(type) else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -63,6 +63,11 @@ def converter_for(type: Type) -> Converter:
     return _pass if make is None else make(type)
 
 
+def takes_conversion(type: Type) -> bool:
+    """Whether there are values that do not fit ``type`` as they are."""
+    return type.kind in _MAKERS
+
+
 def exact_class(type: Type) -> Any:
     """The Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
     if isinstance(type, TensorType):
@@ -517,17 +522,18 @@ _MAKERS: dict[str, Callable[[Any], Converter]] = {
 
 def to_python(value: Any, type: Type) -> Any:
     """A result for Python's user: NamedTuples as instances of their class, wherever they stand."""
-    return value if not _holds_named_tuple(type) else _named(value, type)
+    return value if not holds_named_tuple(type) else _named(value, type)
 
 
 @cache
-def _holds_named_tuple(type: Type) -> bool:
+def holds_named_tuple(type: Type) -> bool:
+    """Whether results of this type may have NamedTuples in them."""
     is_named = isinstance(type, TupleType) and type.fields is not None
-    return is_named or any(map(_holds_named_tuple, type.contained))
+    return is_named or any(map(holds_named_tuple, type.contained))
 
 
 def _named(value: Any, type: Type) -> Any:
-    if not _holds_named_tuple(type) or value is None:
+    if not holds_named_tuple(type) or value is None:
         return value
     if isinstance(type, TupleType) and isinstance(value, tuple):
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]

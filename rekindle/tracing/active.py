@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rekindle.program.calling import Interceptor, this_thread
+
 if TYPE_CHECKING:
     from rekindle.tracing.recorder import Recorder
 
@@ -16,6 +18,10 @@ class _Active(threading.local):
 
 
 _active = _Active()
+
+intercept_call: Interceptor | None = None
+"""A slot: what becomes of calls of compiled functions while something is recorded.
+:mod:`rekindle.tracing.compiled_calls` fills it."""
 
 
 def active_recorder() -> Recorder | None:
@@ -27,7 +33,8 @@ def active_recorder() -> Recorder | None:
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
     saved, _active.recorder = _active.recorder, recorder
+    intercepted, this_thread.interceptor = this_thread.interceptor, None if recorder is None else intercept_call
     try:
         yield
     finally:
-        _active.recorder = saved
+        _active.recorder, this_thread.interceptor = saved, intercepted

@@ -15,16 +15,12 @@ from rekindle.ir.types import FunctionType
 from rekindle.program import calling
 from rekindle.program.module import ScriptModule
 from rekindle.scripting import markers
-from rekindle.tracing import autocasting
+from rekindle.tracing import active, autocasting
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.places import current_place, users_place
 from rekindle.tracing.recorder import Recorder
 from rekindle.tracing.report import Baked
-
-
-def _interceptor() -> calling.Interceptor | None:
-    return None if active_recorder() is None else _record
 
 
 def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -89,5 +85,5 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
     return recorder.attribute(path, module.script_type)
 
 
-calling.interceptor = _interceptor
+active.intercept_call = _record
 markers.trace_is_recorded = lambda: active_recorder() is not None

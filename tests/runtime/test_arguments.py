@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import time
 import warnings
 from collections import OrderedDict, deque, namedtuple
 from typing import Any, NamedTuple
@@ -37,7 +36,7 @@ from rekindle.ir.types import (
     optional,
     union,
 )
-from rekindle.runtime.arguments import bind, signature, to_python
+from rekindle.runtime.arguments import Binder, bind, binder_of, signature, to_python
 from tests.support.deprecation import silence
 
 
@@ -458,17 +457,25 @@ def test_results() -> None:
     assert isinstance(nested[1], Point)
 
 
-def test_the_common_path_is_quick() -> None:
-    """Not a measurement: an order of magnitude, with room for a busy machine."""
-    schema = FunctionSchema("f", arguments=tuple(Argument(name, TENSOR) for name in "abcdefgh"))
-    args = [X] * 8
-    best = float("inf")
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(2000):
-            bind(schema, args, {})
-        best = min(best, (time.perf_counter() - start) / 2000 / 8)
-    assert best < 5e-6
+def test_what_fits_at_the_first_glance_is_not_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    types = (TENSOR, INT, optional(TENSOR), optional(FLOAT), STRING, DEVICE)
+    binder = Binder(FunctionSchema("f", arguments=tuple(Argument(f"a{i}", type) for i, type in enumerate(types))))
+    monkeypatch.setattr(binder, "_converters", [])
+    parameter = torch.nn.Parameter(X)
+
+    args = (parameter, 1, None, 2.0, "a", torch.device("cpu"))
+    assert binder.bind(args, {}) == args
+    with pytest.raises(IndexError):
+        binder.bind((X, True, None, 2.0, "a", torch.device("cpu")), {})
+
+
+def test_a_function_declared_anew_is_bound_anew() -> None:
+    record = FunctionRecord("f")
+    record.declare(FunctionSchema("f", arguments=(Argument("x", INT),)))
+    assert binder_of(record).bind([1], {}) == (1,)
+    assert binder_of(record) is binder_of(record)
+    record.declare(FunctionSchema("f", arguments=(Argument("x", STRING), Argument("y", INT))))
+    assert binder_of(record).bind(["a", 2], {}) == ("a", 2)
 
 
 def test_missing_is_no_default() -> None:
