@@ -20,7 +20,7 @@ Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
 
 
-_OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive"})
+_OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
 
 
 def is_foreign(kind: str) -> bool:

@@ -1,0 +1,169 @@
+"""What the way back needs of the way there: few values, and small ones.
+
+Three rules make them so:
+
+* What can be told without the numbers in a tensor (its size, its dtype) is found out on the way there, so that the
+  tensor itself need not be kept.
+* A view is made again from what it is a view of, and a list from its elements.
+* What is an input or an output is not kept twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.reverse import Backward
+from rekindle.autodiff.steps import can_be_recomputed
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.passes import (
+    CommonSubexpressionElimination,
+    ConstantPooling,
+    ConstantPropagation,
+    DeadCodeElimination,
+    LowerSimpleTuples,
+    Pass,
+    Peephole,
+    run_passes,
+)
+from rekindle.passes.constants import attribute_key, is_constant
+
+CLEANUP: Final[tuple[Pass, ...]] = (
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    Peephole(),
+    ConstantPooling(),
+    CommonSubexpressionElimination(),
+    DeadCodeElimination(),
+)
+
+_MADE_AGAIN: Final = frozenset(
+    {
+        *("prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
+        *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional"),
+        *(
+            f"aten::{name}"
+            for name in (
+                *("t", "transpose", "permute", "view", "reshape", "flatten", "unflatten", "expand", "expand_as"),
+                *("view_as", "select", "slice", "narrow", "unsqueeze", "squeeze", "chunk", "split", "unbind"),
+                *("split_with_sizes", "diagonal", "movedim", "detach", "alias", "unsafe_chunk", "unsafe_split"),
+            )
+        ),
+    }
+)
+"""Kinds that cost next to nothing to run again, and whose results share the memory of their inputs."""
+
+
+class Ledger:
+    """What is found out in ``forward`` for the way back, beside what it computes."""
+
+    def __init__(self, forward: Graph) -> None:
+        self.forward = forward
+        self._found: dict[Hashable, list[Value]] = {}
+
+    def find(self, node: Node, inputs: list[Value]) -> list[Value]:
+        """The results that ``node``, of a backward graph, has in the forward graph for ``inputs`` there: a copy of it
+        is inserted as soon as all of them are known, unless there is one."""
+        attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
+        key = (node.kind, attributes, tuple(inputs))
+        found = self._found.get(key)
+        if found is None:
+            local = dict(zip(node.inputs, inputs, strict=True))
+            copy = self.forward.create_clone(node, local.__getitem__)
+            copy.insert_after(_latest(self.forward, inputs))
+            found = self._found[key] = list(copy.outputs)
+        return found
+
+    def constant(self, node: Node) -> Value:
+        """A copy of a constant."""
+        key = (node.output.type, *((name, attribute_key(value)) for name, value in sorted(node.attributes.items())))
+        found = self._found.get(key)
+        if found is None:
+            copy = self.forward.create_clone(node, lambda value: value)
+            copy.insert_after(self.forward.param_node)
+            found = self._found[key] = list(copy.outputs)
+        return found[0]
+
+
+def _latest(graph: Graph, values: list[Value]) -> Node:
+    """The last of the nodes that make ``values``."""
+    latest = graph.param_node
+    for value in values:
+        if value.node.kind != "prim::Param" and (latest is graph.param_node or value.node.is_after(latest)):
+            latest = value.node
+    return latest
+
+
+def settle(backward: Backward, ledger: Ledger) -> None:
+    """Have ``backward`` read few values of the forward graph, and small ones."""
+    graph = backward.graph
+    run_passes(graph, CLEANUP)
+    first = len(backward.roots)
+    mirrored = dict(zip(graph.inputs[first:], backward.read, strict=True))
+    _find_out_before(graph, ledger, mirrored)
+    _make_again(graph, mirrored)
+    _undo_transposes(graph)
+    run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination()))
+    for index in reversed(range(first, len(graph.inputs))):
+        if not graph.inputs[index].has_uses:
+            graph.block.erase_input(index)
+    backward.read = [mirrored[value] for value in graph.inputs[first:]]
+
+
+def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value]) -> None:
+    """Move what needs no gradient and gives no tensor to the forward graph."""
+    for node in list(graph.nodes):
+        if not _belongs_before(node, mirrored):
+            continue
+        inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
+        for output, found in zip(node.outputs, ledger.find(node, inputs), strict=True):
+            known = next((here for here, there in mirrored.items() if there is found), None)
+            if known is None:
+                known = graph.add_input(type=output.type)
+                mirrored[known] = found
+            output.replace_all_uses_with(known)
+        node.destroy()
+
+
+def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
+    if node.kind == "prim::Constant" or node.blocks or not node.inputs:
+        return False
+    if not all(value in mirrored or is_constant(value) for value in node.inputs):
+        return False
+    if any(may_hold_tensor(output.type) for output in node.outputs):
+        return False
+    return can_be_recomputed(node) and not has_side_effects(node)
+
+
+def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
+    """Read what views and lists were made from, rather than them."""
+    made_again = {value: there for value, there in mirrored.items() if there.node.kind in _MADE_AGAIN}
+    here = {there: value for value, there in mirrored.items() if value not in made_again}
+    first = graph.return_node.next
+
+    def local(there: Value) -> Value:
+        found = here.get(there)
+        if found is not None:
+            return found
+        node = there.node
+        if node.kind in _MADE_AGAIN or node.kind == "prim::Constant":
+            clone = graph.create_clone(node, local).insert_before(first)
+            here.update(zip(node.outputs, clone.outputs, strict=True))
+            return here[there]
+        found = here[there] = graph.add_input(type=there.type)
+        mirrored[found] = there
+        return found
+
+    for value, there in made_again.items():
+        if value.has_uses:
+            value.replace_all_uses_with(local(there))
+
+
+def _undo_transposes(graph: Graph) -> None:
+    """``x.t().t()`` is ``x``."""
+    for node in graph.find_nodes("aten::t"):
+        before = node.input.node
+        if before.kind == "aten::t":
+            node.output.replace_all_uses_with(before.input)

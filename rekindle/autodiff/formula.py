@@ -1,0 +1,264 @@
+"""Formulas: how an operator's gradient is computed, compiled from the texts in :mod:`rekindle.autodiff.formulas`.
+
+Texts are looked through when the first formula is asked for; each formula is compiled when it is used. What its
+functions may use, they name as parameters:
+
+* an argument of the operator, by the name in its schema;
+* ``result``, or the results by the names in the schema, or ``result0``, ``result1`` …;
+* what ``forward`` returns beyond the results, by the name there;
+* ``grad``, the gradient of the only result; ``grads``, where that is a list: the gradients of its elements, each of
+  which may be None; ``grad0``, ``grad1`` … where there are several results, each of which may be None;
+* ``needs_ARGUMENT``, a bool: whether somebody wants the gradient of that argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from rekindle.autodiff.formula_text import Definition, read_definitions
+from rekindle.autodiff.formulas import TEXTS
+from rekindle.errors import InternalError, Source, SourceRange
+from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
+from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.special_forms import GLOBALS
+from rekindle.frontend.sugared import EmptyResolver, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, FunctionValue
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
+from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+_CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPropagation(), DeadCodeElimination())
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A compiled function of a formula: ``graph`` takes ``parameters``, and returns one value for each of ``returns``
+    (a tuple, where it has a single output and several names)."""
+
+    graph: Graph
+    parameters: tuple[str, ...]
+    returns: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Formula:
+    """All that is known of the gradient of one operator.
+
+    ``targets`` are the arguments that it has gradients of. Of a composite, there is ``composite`` alone.
+    """
+
+    schema: FunctionSchema
+    _definitions: dict[str, Definition] = field(repr=False)
+    _parts: dict[str, Part | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        backward = self._definitions.get("backward")
+        return () if backward is None else backward.targets
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What the backward uses."""
+        backward = self._definitions.get("backward")
+        return () if backward is None else backward.parameters
+
+    @property
+    def composite(self) -> Part | None:
+        return self._part("composite")
+
+    @property
+    def forward(self) -> Part | None:
+        return self._part("forward")
+
+    @property
+    def backward(self) -> Part:
+        found = self._part("backward")
+        if found is None:
+            raise InternalError(f"there is no backward for {self.schema.qualified_name}")
+        return found
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """What the results are called."""
+        results = self.schema.returns
+        if len(results) == 1:
+            return ("result",)
+        return tuple(result.name or f"result{index}" for index, result in enumerate(results))
+
+    def _part(self, word: str) -> Part | None:
+        if word not in self._parts:
+            definition = self._definitions.get(word)
+            self._parts[word] = None if definition is None else self._compile(definition)
+        return self._parts[word]
+
+    def _compile(self, definition: Definition) -> Part:
+        types = self._types()
+        if definition.word == "backward" and self.forward is not None:
+            types.update(_types_of_returns(self.forward))
+        unknown = [name for name in definition.parameters if name not in types]
+        if unknown:
+            raise InternalError(f"the formula of {self.schema.qualified_name} uses {unknown}, which it does not have")
+        names = [_PARAMETER.get(name, name) for name in definition.parameters]
+        parameters = ", ".join(
+            f"{name}: {types[key].annotation}" for name, key in zip(names, definition.parameters, strict=True)
+        )
+        text = f"def {definition.word}({parameters}):\n{definition.body}"
+        graph = _emit(text, f"{definition.word} of {self.schema.qualified_name}")
+        run_passes(graph, _CLEANUP)
+        returns = definition.targets if definition.word == "backward" else _returned_names(definition)
+        return Part(graph, definition.parameters, returns)
+
+    def _types(self) -> dict[str, Type]:
+        """The types of all that a function of this formula may name."""
+        types: dict[str, Type] = {}
+        for argument in self.schema.arguments:
+            types[argument.name] = argument.type
+            types[f"needs_{argument.name}"] = BOOL
+        results = self.schema.returns
+        for index, (name, result) in enumerate(zip(self.result_names, results, strict=True)):
+            types[name] = types[f"result{index}"] = result.type
+            types[f"grad{index}"] = OptionalType(TENSOR)
+        if len(results) == 1:
+            types["grad"] = TENSOR
+            types["grads"] = ListType(OptionalType(TENSOR))
+        return types
+
+
+_PARAMETER: Final[dict[str, str]] = {"from": "from_"}
+"""What stands for the names of arguments that are words of the language."""
+
+
+def _types_of_returns(part: Part) -> dict[str, Type]:
+    output = part.graph.outputs[0]
+    if len(part.returns) == 1:
+        return {part.returns[0]: output.type}
+    return dict(zip(part.returns, output.type.contained, strict=True))
+
+
+def _returned_names(definition: Definition) -> tuple[str, ...]:
+    """The names after the last ``return`` of a forward."""
+    text = definition.body.rpartition("return ")[2]
+    if definition.word == "forward" and not re.fullmatch(r"\w+(, \w+)*\s*", text):
+        raise InternalError(f"the forward of {definition.operators} returns something that has no name: {text}")
+    return tuple(name.strip() for name in text.split(","))
+
+
+# ------------------------------------------------------------------------------------------------------------ compiling
+
+
+class _Operators(SugaredValue):
+    """``torch`` and ``own`` within formulas: every attribute is an operator of a namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        return BuiltinFunction(f"{self.namespace}::{name}")
+
+
+_NAMESPACES: Final[dict[str, SugaredValue]] = {"torch": _Operators("aten"), "own": _Operators("autodiff")}
+
+
+class _Resolver(EmptyResolver):
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        helper = _index().helpers.get(name)
+        return _NAMESPACES.get(name) or GLOBALS.get(name) if helper is None else FunctionValue(helper)
+
+
+def _emit(text: str, name: str) -> Graph:
+    (statement,) = parse_module(Source(text))
+    return emit_function(Def(statement.tree), _Resolver(), name=name)[0]
+
+
+def _helper(text: str) -> FunctionRecord:
+    (statement,) = parse_module(Source(text))
+    definition = Def(statement.tree)
+    name = definition.name.name
+
+    def define(record: FunctionRecord) -> None:
+        record.define(*emit_function(definition, _Resolver(), name=name))
+
+    return FunctionRecord(name, definer=define)
+
+
+# -------------------------------------------------------------------------------------------------------------- finding
+
+
+@dataclass(slots=True)
+class _Index:
+    definitions: dict[str, dict[str, Definition]] = field(default_factory=dict)
+    """By operator and by word."""
+    constants: set[str] = field(default_factory=set)
+    helpers: dict[str, FunctionRecord] = field(default_factory=dict)
+    families: dict[str, str] = field(default_factory=dict)
+    """The text that each operator stands in."""
+
+
+@cache
+def _index() -> _Index:
+    index = _Index()
+    for family, text in TEXTS.items():
+        for definition in read_definitions(text):
+            _add(index, family, definition)
+    return index
+
+
+def _add(index: _Index, family: str, definition: Definition) -> None:
+    if definition.word == "def":
+        index.helpers[definition.operators[0]] = _helper(definition.body)
+        return
+    for operator in definition.operators:
+        index.families[operator] = family
+        if definition.word == "constant":
+            index.constants.add(operator)
+            continue
+        known = index.definitions.setdefault(operator, {})
+        if definition.word in known:
+            raise InternalError(f"there are two definitions of '{definition.word} {operator}'")
+        known[definition.word] = definition
+
+
+def operators_with_formulas() -> Sequence[str]:
+    """Every operator that has a formula, as ``add.Tensor``, in the order of the texts."""
+    return list(_index().definitions)
+
+
+def family_of(operator: str) -> str | None:
+    """The family that ``add.Tensor`` stands in."""
+    return _index().families.get(operator)
+
+
+def _key(node: Node) -> str | None:
+    schema = node.schema
+    if schema is None or not schema.name.startswith("aten::"):
+        return None
+    return schema.qualified_name.removeprefix("aten::")
+
+
+@cache
+def _formula(key: str, schema: FunctionSchema) -> Formula | None:
+    definitions = _index().definitions.get(key)
+    return None if definitions is None else Formula(schema, definitions)
+
+
+def formula_of(node: Node) -> Formula | None:
+    """The formula of the operator that ``node`` calls, if there is one."""
+    key = _key(node)
+    if key is None or key not in _index().definitions:
+        return None
+    schema = node.schema
+    assert schema is not None
+    return _formula(key, schema)
+
+
+def is_constant_operator(node: Node) -> bool:
+    """Whether the texts say that the results of ``node`` have no gradient."""
+    return _key(node) in _index().constants

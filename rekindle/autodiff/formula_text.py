@@ -1,0 +1,76 @@
+"""The text that formulas are written in: TorchScript functions, with one more word at the head of each.
+
+.. code-block:: text
+
+    backward mul.Tensor(grad, self, other) -> self, other:
+        return sum_to(grad * other, self), sum_to(grad * self, other)
+
+A text is a list of definitions, each of which begins at the start of a line:
+
+* ``backward OPERATOR(WHAT IT USES) -> ARGUMENTS:`` gives the gradients of arguments of an operator, in that order.
+* ``forward OPERATOR(ARGUMENTS):`` runs in place of the operator, and returns names: the results of the operator, then
+  whatever else ``backward`` uses.
+* ``composite OPERATOR(ARGUMENTS):`` says the operator in terms of others, whose formulas then serve.
+* ``def NAME(…):`` is a function that all texts may call.
+* ``constant OPERATOR, …`` lists operators whose results have no gradient.
+
+OPERATOR is the name in the ``aten`` namespace with the overload behind a dot; several, with commas between them, share
+one definition. Types are not written where the schema of the operator tells them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.errors import InternalError
+
+_WORDS: Final = ("backward", "forward", "composite", "def", "constant")
+_HEAD: Final = re.compile(
+    r"(?P<word>backward|forward|composite) (?P<operators>[\w.]+(?:,\s*[\w.]+)*)"
+    r"\((?P<parameters>[^)]*)\)(?: -> (?P<targets>[\w, ]+))?:[^\S\n]*\n(?P<body>.*)",
+    re.DOTALL,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Definition:
+    """One definition of a text. ``targets`` are the arguments that a ``backward`` gives the gradients of; ``body`` is
+    source text, of a ``def`` and of a ``constant`` all of it."""
+
+    word: str
+    operators: tuple[str, ...]
+    parameters: tuple[str, ...]
+    targets: tuple[str, ...]
+    body: str
+
+
+def read_definitions(text: str) -> Iterator[Definition]:
+    """The definitions of a text, in order."""
+    for part in re.split(r"\n(?=\S)", text.strip("\n")):
+        word = part.partition(" ")[0]
+        if word == "def":
+            yield Definition(word, (part[4 : part.index("(")],), (), (), part.rstrip() + "\n")
+        elif word == "constant":
+            yield Definition(word, _names(part[len(word) :]), (), (), part)
+        elif not word.startswith("#"):
+            yield _read_head(part)
+
+
+def _read_head(part: str) -> Definition:
+    found = _HEAD.fullmatch(part.rstrip() + "\n")
+    if found is None or (found["word"] == "backward") != (found["targets"] is not None):
+        raise InternalError(f"the head of a formula cannot be read (it begins with one of {_WORDS}):\n{part}")
+    return Definition(
+        found["word"],
+        _names(found["operators"]),
+        _names(found["parameters"]),
+        _names(found["targets"] or ""),
+        found["body"],
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,123 @@
+"""The derivative of a graph: a forward graph that keeps what a backward graph needs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rekindle.autodiff.captures import Ledger, settle
+from rekindle.autodiff.reverse import go_back
+from rekindle.autodiff.steps import Step, needing_gradients, steps_of
+from rekindle.errors import InternalError
+from rekindle.ir.graph import Graph, Value
+from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
+
+
+@dataclass(slots=True, frozen=True)
+class BackwardGraph:
+    """``graph`` takes the gradients that exist, in the order of the roots, and the captures with the numbers
+    ``captures``; it returns the gradients of the inputs that were asked for, None where there is none."""
+
+    graph: Graph
+    captures: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Gradient:
+    """The derivative of a graph by those of its inputs for which ``requires_grad`` says so.
+
+    ``forward`` returns the ``results`` outputs of the graph, then what is to be kept. ``captures`` tells for each value
+    that is kept which input (``~index``, a negative number) or which output of ``forward`` it is. ``roots`` are the
+    outputs that may have a gradient: results, and after them captures, to which gradients of gradients come.
+    """
+
+    forward: Graph
+    requires_grad: tuple[bool, ...]
+    results: int
+    captures: tuple[int, ...]
+    roots: tuple[int, ...]
+    _analysis: _Analysis = field(repr=False)
+    _backward: dict[tuple[bool, ...], BackwardGraph] = field(default_factory=dict, repr=False)
+
+    @property
+    def backward(self) -> Graph:
+        """The backward graph where every result that may have a gradient has one, and no capture has."""
+        return self.backward_for([root < self.results for root in self.roots]).graph
+
+    def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
+        """The backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
+        key = tuple(defined)
+        found = self._backward.get(key)
+        if found is None:
+            with self._analysis.lock:
+                found = self._backward[key] = self._analysis.backward(
+                    [root for root, there in zip(self.roots, key, strict=True) if there]
+                )
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class _Analysis:
+    """The forward graph with its steps, which every backward graph is made from."""
+
+    graph: Graph
+    steps: list[Step]
+    wanted: list[Value]
+    needed: set[Value]
+    ledger: Ledger
+    captures: dict[Value, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def backward(self, roots: Sequence[int]) -> BackwardGraph:
+        values = [self.graph.outputs[root] for root in roots]
+        found = go_back(self.graph, self.steps, self.needed, values, self.wanted)
+        settle(found, self.ledger)
+        missing = [value for value in found.read if value not in self.captures]
+        if missing:
+            raise InternalError(f"the way back reads {missing}, which the way there does not keep")
+        return BackwardGraph(found.graph, tuple(self.captures[value] for value in found.read))
+
+
+def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
+    """The derivative of ``graph`` by those of its inputs for which ``requires_grad`` says so; ``graph`` stays as it is.
+
+    Raises:
+        InternalError: there is a node that no gradient can be computed through.
+    """
+    forward = graph.copy()
+    steps = steps_of(forward)
+    wanted = [value for value, wants in zip(forward.inputs, requires_grad, strict=True) if wants]
+    analysis = _Analysis(forward, steps, wanted, needing_gradients(steps, wanted), Ledger(forward))
+    results = len(forward.outputs)
+    roots = [index for index, value in enumerate(forward.outputs) if value in analysis.needed]
+    read = _what_is_read(analysis, roots)
+    sources = [_source(forward, value) for value in read]
+    analysis.captures = {value: index for index, value in enumerate(read)}
+    kept = [index for index in range(results, len(forward.outputs)) if forward.outputs[index] in analysis.needed]
+    final = forward.copy()
+    run_passes(final, (ConstantPooling(), DeadCodeElimination()))
+    return Gradient(final, tuple(requires_grad), results, tuple(sources), (*roots, *kept), analysis)
+
+
+def _what_is_read(analysis: _Analysis, roots: Sequence[int]) -> list[Value]:
+    """The values that the way back reads, also that from gradients of what is kept itself."""
+    read: dict[Value, None] = {}
+    values = [analysis.graph.outputs[root] for root in roots]
+    while True:
+        found = go_back(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
+        settle(found, analysis.ledger)
+        read.update(dict.fromkeys(found.read))
+        beyond = [value for value in read if value in analysis.needed and value not in found.reached]
+        if not beyond:
+            return list(read)
+        values += beyond
+
+
+def _source(forward: Graph, value: Value) -> int:
+    """Where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
+    if value in forward.inputs:
+        return ~list(forward.inputs).index(value)
+    if value in forward.outputs:
+        return list(forward.outputs).index(value)
+    return forward.add_output(value)

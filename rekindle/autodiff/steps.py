@@ -1,0 +1,163 @@
+"""A graph as the list of steps that a derivative goes back through: what is computed, and by which formula.
+
+Composite operators are written out first, and operators whose formula has a forward of its own are replaced by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.analysis.effects import is_nondeterministic, may_write
+from rekindle.autodiff.formula import Formula, Part, formula_of, is_constant_operator
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.types import ListType, OptionalType, TensorType, TupleType, Type
+from rekindle.passes.constants import constant_int
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A node, or what stands for one: ``values`` are its arguments, results and what its forward keeps, by name."""
+
+    node: Node | None
+    formula: Formula | None
+    values: dict[str, Value] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+
+
+STRUCTURE: Final = frozenset(
+    {
+        *("prim::Constant", "prim::ListConstruct", "prim::ListUnpack", "prim::TupleConstruct", "prim::TupleUnpack"),
+        *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional"),
+    }
+)
+"""Kinds that the derivative goes back through by itself."""
+
+
+def is_differentiable_type(type: Type) -> bool:
+    """Whether a value of this type may have a gradient: a tensor, or a list or a tuple of tensors."""
+    if isinstance(type, (OptionalType, ListType)):
+        return is_differentiable_type(type.contained[0])
+    if isinstance(type, TupleType):
+        return any(is_differentiable_type(part) for part in type.contained)
+    return isinstance(type, TensorType)
+
+
+def is_constant_for_gradients(node: Node) -> bool:
+    """Whether the results of ``node`` have no gradient, whatever its inputs are."""
+    if node.kind == "prim::Constant" or not any(is_differentiable_type(output.type) for output in node.outputs):
+        return True
+    if is_constant_operator(node):
+        return True
+    schema = node.schema
+    index = None if schema is None else schema.argument_index("dtype")
+    if index is None or index >= len(node.inputs):
+        return False
+    number = constant_int(node.inputs[index])
+    if number is None:
+        return False
+    dtype = DTYPES[number]
+    return dtype is not None and not dtype.is_floating_point and not dtype.is_complex
+
+
+def steps_of(graph: Graph) -> list[Step]:
+    """Write out ``graph``, and return its steps in order."""
+    steps: list[Step] = []
+    node = graph.return_node.next
+    while node is not graph.return_node:
+        formula = None if is_constant_for_gradients(node) else formula_of(node)
+        if formula is not None and formula.composite is not None:
+            node = _write_out(node, formula, formula.composite)
+            continue
+        following = node.next
+        steps.append(_step(node, formula))
+        node = following
+    return steps
+
+
+def _write_out(node: Node, formula: Formula, part: Part) -> Node:
+    """Put a composite in place of ``node``; returns the first node of it."""
+    before = node.prev
+    results = _insert(node, formula, part)
+    for output, result in zip(node.outputs, results, strict=True):
+        output.replace_all_uses_with(result)
+    following = node.next
+    node.destroy()
+    return before.next if before is not following else following
+
+
+def _insert(node: Node, formula: Formula, part: Part) -> list[Value]:
+    """Insert ``part`` before ``node``; returns what it returns."""
+    graph = node.graph
+    arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
+    with graph.inserting_before(node):
+        before = node.prev
+        (result,) = graph.insert_graph(part.graph, [arguments[name] for name in part.parameters])
+        each = before.next
+        while each is not node:
+            each.range, each.callstack, each.scope = node.range, node.callstack, node.scope
+            each = each.next
+        return unpacked(graph, result) if len(part.returns) > 1 else [result]
+
+
+def unpacked(graph: Graph, value: Value) -> list[Value]:
+    """The elements of a tuple: what it was made of, or new values at the insertion point."""
+    if value.node.kind == "prim::TupleConstruct":
+        return list(value.node.inputs)
+    unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
+    return list(graph.insert_node(unpack).outputs)
+
+
+def _step(node: Node, formula: Formula | None) -> Step:
+    if formula is None:
+        return Step(node, None, {}, list(node.inputs), list(node.outputs))
+    values = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
+    inputs, outputs = list(node.inputs), list(node.outputs)
+    part = formula.forward
+    if part is not None:
+        found = _insert(node, formula, part)
+        values.update(zip(part.returns, found, strict=True))
+        for output, result in zip(node.outputs, found, strict=False):
+            output.replace_all_uses_with(result)
+            if output.has_name:
+                result.copy_metadata(output)
+        outputs = found[: len(outputs)]
+        node.destroy()
+    for index, (name, result) in enumerate(zip(formula.result_names, outputs, strict=True)):
+        values[name] = values[f"result{index}"] = result
+    return Step(None if part is not None else node, formula, values, inputs, outputs)
+
+
+# ------------------------------------------------------------------------------------------------------ what needs what
+
+
+def needing_gradients(steps: list[Step], inputs: Collection[Value]) -> set[Value]:
+    """The values that gradients go through, if those of ``inputs`` are wanted."""
+    found = set(inputs)
+    for step in steps:
+        found.update(output for output in _differentiable_outputs(step) if _depends(step, found))
+    return found
+
+
+def _depends(step: Step, found: set[Value]) -> bool:
+    if step.formula is not None:
+        return any(step.values[name] in found for name in step.formula.targets)
+    return any(value in found for value in step.inputs)
+
+
+def _differentiable_outputs(step: Step) -> list[Value]:
+    formula = step.formula
+    if step.node is not None and is_constant_for_gradients(step.node):
+        return []
+    outputs = [output for output in step.outputs if is_differentiable_type(output.type)]
+    if formula is None or len(step.outputs) == 1:
+        return outputs
+    return [output for index, output in enumerate(step.outputs) if f"grad{index}" in formula.uses]
+
+
+def can_be_recomputed(node: Node) -> bool:
+    """Whether running ``node`` again gives the same."""
+    return not is_nondeterministic(node) and not may_write(node) and not node.blocks

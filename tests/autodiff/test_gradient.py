@@ -1,0 +1,121 @@
+"""Derivatives of graphs: what they keep, and what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
+
+from rekindle.autodiff import differentiate
+from rekindle.autodiff.differentiable_graph import DifferentiableGraph
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
+from tests.autodiff.graphs import graph_of
+from tests.overview_programs import lstm_cell
+from tests.support.golden import GoldenTexts
+
+
+def product(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.tanh(x.mm(w.t()) + b)
+
+
+def two_results(x: Tensor, w: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    y = torch.tanh(x.mm(w.t()) + b) * b
+    return y, y.sigmoid() / (x.mm(w.t()) + 3)
+
+
+def takes_apart(x: Tensor, w: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    first, second = x.mm(w.t()).chunk(2, 0)
+    return first * b, first * second
+
+
+def same_twice(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return x.mm(x.t()) / (x * x + x)[:, :1] + b[:1]
+
+
+PROGRAMS = [product, two_results, takes_apart, same_twice]
+
+
+WANTED = [(True, False, False), (False, True, False), (False, False, True), (True, False, True)]
+
+
+def inputs() -> list[Tensor]:
+    torch.manual_seed(1)
+    return [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((4, 3), (5, 3), (5,))]
+
+
+@pytest.mark.parametrize("program", [product, takes_apart, lstm_cell])
+def test_graphs(program: Callable[..., Any], golden: GoldenTexts) -> None:
+    graph = graph_of(program)
+    gradient = differentiate(graph, [True] * len(graph.inputs))
+    verify(gradient.forward)
+    verify(gradient.backward)
+    told = f"results: {gradient.results}, kept: {gradient.captures}, roots: {gradient.roots}"
+    golden(f"autodiff/{program.__name__}", f"{text(gradient.forward)}\n# {told}\n\n{text(gradient.backward)}")
+
+
+def text(graph: Graph) -> str:
+    return print_graph(graph, ranges=False)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients_and_their_gradients(program: Callable[..., Any]) -> None:
+    run = DifferentiableGraph(graph_of(program))
+    assert gradcheck(run, inputs())
+    assert gradgradcheck(run, inputs())
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "wanted", [(True, False, False), (False, True, False), (False, False, True), (True, False, True)]
+)
+def test_only_what_is_wanted_is_computed(program: Callable[..., Any], wanted: tuple[bool, ...]) -> None:
+    graph = graph_of(program)
+    arguments = [value.detach().requires_grad_(wants) for value, wants in zip(inputs(), wanted, strict=True)]
+    expected = program(*arguments)
+    found = DifferentiableGraph(graph)(*arguments)
+    for mine, theirs in zip(flat(found), flat(expected), strict=True):
+        assert torch.allclose(mine, theirs)
+        assert mine.requires_grad == theirs.requires_grad
+        if mine.requires_grad:
+            asked = [value for value in arguments if value.requires_grad]
+            ours = torch.autograd.grad(mine.sum(), asked, retain_graph=True, allow_unused=True)
+            eager = torch.autograd.grad(theirs.sum(), asked, retain_graph=True, allow_unused=True)
+            for a, b in zip(ours, eager, strict=True):
+                assert (a is None) == (b is None)
+                assert a is None or torch.allclose(a, b)
+
+
+def flat(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
+
+
+def test_what_has_no_formula_is_left_to_autograd() -> None:
+    def program(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.special.i1(x) * b[:3]
+
+    run = DifferentiableGraph(graph_of(program))
+    backward = differentiate(run.graph, [True, False, True]).backward
+    assert "aten::special_i1(" in str(backward)
+    arguments = inputs()
+    assert gradcheck(run, arguments)
+    assert gradgradcheck(run, arguments)
+
+
+def test_sizes_are_kept_rather_than_tensors() -> None:
+    gradient = differentiate(parse_graph(_SUM), [True, True])
+    kept = [gradient.forward.outputs[source].type for source in gradient.captures if source >= 0]
+    assert [str(type) for type in kept] == ["int[]?", "int[]?"]
+
+
+_SUM = """graph(%x : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %2 : Tensor = aten::add(%x, %y, %1)
+  return (%2)
+"""
