@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Final as Final
 
     from rekindle.api.bisect import bisect as bisect
+    from rekindle.api.freezing import freeze as freeze
     from rekindle.api.install import (
         install as install,
         installed as installed,
@@ -79,6 +80,7 @@ _HOMES: Final[dict[str, str]] = {
     "bisect": "rekindle.api.bisect",
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
+    "freeze": "rekindle.api.freezing",
     "ignore": "rekindle.scripting.markers",
     "inspect": "rekindle.archive.inspect",
     "install": "rekindle.api.install",

@@ -346,14 +346,16 @@ class AliasRules:
 
     def _set_frozen_attribute(self, output: Value, owner: Type, name: str) -> None:
         """An attribute of a module that nobody else knows: the same memory for all modules of one class."""
-        if is_immutable(output.type):
-            return
+        if not is_immutable(output.type):
+            self._set(output, [self._frozen_attribute(owner, name, output.type)])
+
+    def _frozen_attribute(self, owner: Type, name: str, type: Type) -> Element:
         element = self._attributes.get((owner, name))
         if element is None:
-            element = self._attributes[owner, name] = self.tracker.fresh(output.type)
+            element = self._attributes[owner, name] = self.tracker.fresh(type)
             self.lasting.append(element)
-            self._fill_with_new(element, output.type)
-        self._set(output, [element])
+            self._fill_with_new(element, type)
+        return element
 
     def _fill_with_new(self, element: Element, type: Type) -> None:
         for key, part in parts_of(type):
@@ -366,8 +368,14 @@ class AliasRules:
         owner, content = self.element(node.inputs[0]), self.element(node.inputs[1])
         assert owner is not None
         self.writers[node] = [owner]
-        if content is not None:
-            self.tracker.store(owner, f".{node.get_string('name')}", content, node.inputs[1].type)
+        if content is None:
+            return
+        name, type, content_type = node.get_string("name"), node.inputs[0].type, node.inputs[1].type
+        slot = type.attribute_type(name) if isinstance(type, ClassType) and type.is_module else None
+        if self.is_frozen and slot is not None and not isinstance(slot, (ClassType, InterfaceType)):
+            self.tracker.point(self._frozen_attribute(type, name, slot), content)
+        else:
+            self.tracker.store(owner, f".{name}", content, content_type)
 
     # ---------------------------------------------------------------------------------------------- rules: control flow
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.api.freezing import freeze as freeze_module
 from rekindle.api.usage import Usage
 from rekindle.archive.container import FileLike
 from rekindle.archive.load import load as read_archive
@@ -198,17 +199,18 @@ def load(
 
 
 def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> Any:
-    """``torch.jit.freeze``: the module as it is, and a warning. A frozen module is a faster one that answers the same;
-    there is nothing here yet that makes it faster.
+    """``torch.jit.freeze``: :func:`rekindle.freeze`. What ``torch.jit`` compiled is returned as it is, with a warning.
 
     Raises:
-        NotScriptableError: it is no compiled module, or in training mode.
+        NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
     """
-    return _as_it_is("freeze", mod)
+    if isinstance(mod, torch.jit.ScriptModule):
+        return _as_it_is("freeze", mod)
+    return freeze_module(mod, preserved_attrs, optimize_numerics)
 
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
-    """``torch.jit.optimize_for_inference``: as :func:`freeze`."""
+    """``torch.jit.optimize_for_inference``: the module as it is, and a warning."""
     return _as_it_is("optimize_for_inference", mod)
 
 
@@ -220,7 +222,11 @@ def _as_it_is(name: str, mod: Any) -> Any:
         )
     if getattr(mod, "training", False):
         raise NotScriptableError(f"'{name}' takes modules in evaluation mode", hint="call .eval() first")
-    warnings.warn(f"'{name}' does nothing yet: the module is returned as it is", stacklevel=3)
+    if isinstance(mod, torch.jit.ScriptModule):
+        reason = f"'{name}': torch.jit compiled the module, not rekindle: it is returned as it is"
+    else:
+        reason = f"'{name}' does nothing yet: the module is returned as it is"
+    warnings.warn(reason, stacklevel=3)
     return mod
 
 

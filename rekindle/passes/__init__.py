@@ -12,6 +12,7 @@ from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
+from rekindle.passes.freezing import Freezing as Freezing
 from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
 from rekindle.passes.insert_bailouts import InsertBailOuts as InsertBailOuts

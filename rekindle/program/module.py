@@ -50,6 +50,9 @@ class _CompiledHook:
     def __call__(self, module: torch.nn.Module, *given: Any) -> Any:
         return call(self.record, (module, *given), {})
 
+    def __deepcopy__(self, memo: dict[int, object]) -> _CompiledHook:
+        return self  # it never changes
+
 
 class ScriptModule(torch.nn.Module, Savable):
     """A compiled module.
@@ -92,6 +95,21 @@ class ScriptModule(torch.nn.Module, Savable):
             self.register_forward_pre_hook(_CompiledHook(record))
         for record in self._rekindle_type.hooks:
             self.register_forward_hook(_CompiledHook(record))
+
+    def _take_hooks(self, other: ScriptModule) -> None:
+        """Have Python's calls of the module run the hooks that those of ``other`` run; what its type was read with is
+        the module's own."""
+        for ours, theirs in (
+            (self._forward_pre_hooks, other._forward_pre_hooks),
+            (self._forward_hooks, other._forward_hooks),
+        ):
+            ours.update((key, hook) for key, hook in theirs.items() if not isinstance(hook, _CompiledHook))
+        self._forward_hooks_with_kwargs.update(other._forward_hooks_with_kwargs)
+        self._forward_pre_hooks_with_kwargs.update(other._forward_pre_hooks_with_kwargs)
+        if any(isinstance(hook, _CompiledHook) for hook in other._forward_hooks.values()) or any(
+            isinstance(hook, _CompiledHook) for hook in other._forward_pre_hooks.values()
+        ):
+            self._register_hooks()
 
     # ---------------------------------------------------------------------------------------------------------- program
 

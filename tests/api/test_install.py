@@ -122,7 +122,14 @@ def test_the_other_public_names_stay_for_a_reason() -> None:
     assert {*torch.jit.__all__} - {*STAND_INS} == {*NOT_TAKEN}
 
 
-@pytest.mark.parametrize("name", ["freeze", "optimize_for_inference"])
+def test_freezing_goes_through() -> None:
+    with rekindle.installed():
+        frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 2).eval()))
+    assert isinstance(frozen, rekindle.ScriptModule)
+    assert list(frozen.parameters()) == []
+
+
+@pytest.mark.parametrize("name", ["optimize_for_inference"])
 def test_what_is_not_here_yet_returns_the_module_as_it_is(name: str) -> None:
     assert not hasattr(rekindle, name), "it is here now: let it stand for torch.jit's"
     with rekindle.installed():
@@ -138,6 +145,14 @@ def test_what_is_not_here_yet_returns_the_module_as_it_is(name: str) -> None:
     assert str(caught.value) == (
         f"'{name}' takes compiled modules, not a ReLU\nHint: compile it first: torch.jit.script(module)"
     )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_torch_jit_compiled_is_frozen_by_nobody() -> None:
+    theirs = torch.jit.script(torch.nn.ReLU().eval())
+    told = "'freeze': torch.jit compiled the module, not rekindle: it is returned as it is"
+    with rekindle.installed(), pytest.warns(UserWarning, match=f"^{told}$"):
+        assert torch.jit.freeze(theirs) is theirs
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again

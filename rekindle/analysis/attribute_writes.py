@@ -1,0 +1,82 @@
+"""Which attributes of modules programs write to: those whose values are fixed are the others.
+
+.. code-block:: text
+
+    %w : Tensor = prim::GetAttr[name="weight"](%self)
+    %n : Tensor = prim::GetAttr[name="count"](%self)
+    %v : Tensor = aten::select(%n, %0, %0)
+    %m : Tensor = aten::add_(%v, %1, %1)                     (Net, "count"): a view of it is written to
+     = prim::SetAttr[name="last"](%self, %w)                 (Net, "last"): it is replaced
+
+An attribute is told by the class of its module. Where each module has a class of its own, so does the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.mutability import is_immutable
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import ClassType, TensorType, Type
+
+Slot: TypeAlias = tuple[Type, str]
+"""An attribute: the class of its module, and its name."""
+
+
+def written_attributes(graphs: Sequence[Graph]) -> set[Slot]:
+    """The attributes of modules that ``graphs``, called in any order, may replace or write to, those whose values they
+    hand to something that is not known, and lists and dicts that callers get hold of.
+
+    The first input of each graph is the module; all other modules are its parts.
+    """
+    whole = _in_one(graphs)
+    aliases = AliasDb(whole, is_frozen=True)
+    leaving = 0
+    for value in whole.outputs:
+        if not isinstance(value.type, TensorType):
+            leaving |= aliases.reachable(value)
+    found: set[Slot] = set()
+    for node in nodes_within(whole):
+        if node.kind == "prim::SetAttr" and is_module(node.inputs[0]):
+            found.add(slot_of(node))
+        elif node.kind == "prim::GetAttr" and is_module(node.inputs[0]) and not is_immutable(node.output.type):
+            value = node.output
+            leaves = not isinstance(value.type, TensorType) and bool(aliases.memory(value) & leaving)
+            if leaves or aliases.has_writers(value) or aliases.escapes(value):
+                found.add(slot_of(node))
+    return found
+
+
+def _in_one(graphs: Iterable[Graph]) -> Graph:
+    """A graph that runs all of ``graphs``, for an analysis that heeds no order."""
+    whole = Graph()
+    modules: dict[Type, Value] = {}
+    for graph in graphs:
+        module, *others = graph.inputs
+        if module.type not in modules:
+            modules[module.type] = whole.add_input("", module.type)
+        inputs = [modules[module.type], *(whole.add_input("", value.type) for value in others)]
+        for output in whole.insert_graph(graph, inputs):
+            whole.add_output(output)
+    return whole
+
+
+def slot_of(node: Node) -> Slot:
+    """The attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
+    return node.inputs[0].type, node.get_string("name")
+
+
+def is_module(value: Value) -> bool:
+    """Whether ``value`` is a module whose class is known."""
+    return isinstance(value.type, ClassType) and value.type.is_module
+
+
+def nodes_within(graph: Graph) -> Iterator[Node]:
+    """Every node of ``graph`` and of the graphs that its nodes run later."""
+    for node in graph.all_nodes():
+        yield node
+        for inner in node.attributes.values():
+            if isinstance(inner, Graph):
+                yield from nodes_within(inner)

@@ -1,0 +1,42 @@
+"""``rekindle.freeze`` and what goes with it: modules that will not change any more, made faster by that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rekindle.errors import NotScriptableError
+from rekindle.program.freezing import frozen
+from rekindle.program.module import ScriptModule
+
+
+def freeze(
+    module: ScriptModule, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+) -> ScriptModule:
+    """A copy of a compiled module, in evaluation mode, whose values are parts of its program.
+
+    Calls of its parts are inlined. Attributes that no method writes to (parameters, buffers, numbers, lists …) become
+    constants of ``forward``, and what can be computed of them is computed now. The attributes, parts and methods that
+    this leaves without a use are not there any more, but for those named in ``preserved_attrs``: ``"weight"``,
+    ``"head.scale"``, ``"encode"``. What is preserved can be assigned to, and calls see it.
+
+    ``optimize_numerics``: computations may be merged that give the same up to rounding, as in
+    :func:`run_frozen_optimizations`.
+
+    The module that is handed over stays as it is; nothing that happens to it later concerns the copy.
+
+    Raises:
+        NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
+    """
+    _check(module, "freeze")
+    if "training" in module.script_type.attributes and module.training:
+        raise NotScriptableError("'freeze' takes modules in evaluation mode", hint="call .eval() first")
+    return frozen(module, preserved_attrs or ())
+
+
+def _check(module: Any, name: str) -> None:
+    if not isinstance(module, ScriptModule):
+        raise NotScriptableError(
+            f"'{name}' takes compiled modules, not a {type(module).__name__}",
+            hint="compile it first: rekindle.script(module)",
+        )

@@ -1,0 +1,73 @@
+"""The values of a module's attributes, copied, compared and made constants."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from rekindle.program.module import ScriptModule
+
+
+def snapshot(module: ScriptModule) -> ScriptModule:
+    """A copy that shares no memory with ``module``; what is one in it is one in the copy. Tensors that a computation
+    made are copied without its history."""
+    memo: dict[int, Any] = {}
+    for part in module.modules():
+        if isinstance(part, ScriptModule):
+            for name in part.script_type.attributes:
+                for tensor in _walk(getattr(part, name, None)):
+                    if isinstance(tensor, torch.Tensor) and tensor.requires_grad and not tensor.is_leaf:
+                        memo[id(tensor)] = tensor.detach().clone()
+    return copy.deepcopy(module, memo)
+
+
+def objects_in(value: Any) -> set[int]:
+    """What in ``value`` can be written to, told by identity: the storages of its tensors, its lists, its objects."""
+    return {_identity(item) for item in _walk(value)}
+
+
+def as_constant(value: Any, known: dict[int, Any]) -> Any:
+    """``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are those of
+    before by their identity, so that what is one stays one."""
+    if isinstance(value, torch.Tensor):
+        if id(value) not in known:
+            known[id(value)] = value.detach()
+        return known[id(value)]
+    if isinstance(value, (list, tuple)):
+        items = [as_constant(item, known) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict):
+        return {key: as_constant(item, known) for key, item in value.items()}
+    return value
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    """Everything in ``value`` that can be written to, but the parts of modules."""
+    pending, seen = [value], set[int]()
+    while pending:
+        found = pending.pop()
+        if id(found) in seen or isinstance(found, (type(None), bool, int, float, complex, str, torch.nn.Module)):
+            continue
+        seen.add(id(found))
+        if isinstance(found, tuple):
+            pending += found
+            continue
+        yield found
+        if isinstance(found, list):
+            pending += found
+        elif isinstance(found, dict):
+            pending += [*found.keys(), *found.values()]
+        elif not isinstance(found, torch.Tensor) and hasattr(found, "__dict__") and not isinstance(found, type):
+            pending += vars(found).values()
+
+
+def _identity(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        try:
+            return int(value.untyped_storage()._cdata)
+        except (NotImplementedError, RuntimeError):
+            return id(value)  # sparse, or opaque
+    return id(value)
