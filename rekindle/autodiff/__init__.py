@@ -1,4 +1,5 @@
 """Graph to graphs: a forward that keeps what a backward needs, and the backward."""
 
-from rekindle.autodiff import operators as operators
+from rekindle.autodiff import differentiable_graph as differentiable_graph, operators as operators
+from rekindle.autodiff.create_differentiable_graphs import CreateDifferentiableGraphs as CreateDifferentiableGraphs
 from rekindle.autodiff.gradient import Gradient as Gradient, differentiate as differentiate

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import (
@@ -74,10 +75,23 @@ def _more_passes() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _derivatives() -> Iterator[None]:
+    """Every operator with a formula stands in a graph with a derivative of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        passes = (*OPTIMIZATION, CreateDifferentiableGraphs(threshold=1), _Verification())
+        patch.setattr(executor, "OPTIMIZATION", passes)
+        yield
+
+
 REFERENCE = Way("unoptimized", _unoptimized)
 """The interpreter, on the graph as it was compiled: what the others are held against."""
 
-WAYS = (Way("default", contextlib.nullcontext), Way("more_passes", _more_passes))
+WAYS = (
+    Way("default", contextlib.nullcontext),
+    Way("more_passes", _more_passes),
+    Way("derivatives", _derivatives),
+)
 
 
 def forget_plans(compiled: Any) -> None:

@@ -1,0 +1,281 @@
+"""Operators that have formulas and stand together become one node, which has a derivative of its own.
+
+.. code-block:: text
+
+    %3 : Tensor = aten::mul(%x, %w)                         %3 : Tensor = prim::DifferentiableGraph_0(%w, %x)
+    %4 : Tensor = aten::tanh(%3)                            return (%3)
+    return (%4)                                  becomes    with prim::DifferentiableGraph_0 = graph(%w : Tensor,
+                                                                  %x : Tensor):
+                                                              %3 : Tensor = aten::mul(%x, %w)
+                                                              %4 : Tensor = aten::tanh(%3)
+                                                              return (%4)
+
+What stands between two of them is moved out of the way where the alias database allows it. A view of what the group
+takes or gives is made again outside, so that whoever uses it there has a view as PyTorch's autograd knows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.formula import formula_of, is_constant_operator
+from rekindle.autodiff.requires_grad import may_require_grad
+from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
+from rekindle.passes.changes import may_change
+
+KIND: Final = "prim::DifferentiableGraph"
+
+
+@dataclass(slots=True)
+class CreateDifferentiableGraphs:
+    """See the module. A group is made where at least ``threshold`` operators with formulas stand together."""
+
+    name: ClassVar[str] = "create_differentiable_graphs"
+    threshold: int = 2
+
+    def run(self, graph: Graph) -> bool:
+        return _Splitter(graph, self.threshold).run()
+
+
+_STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
+_MOST_PENDING: Final = 200
+"""A group ends where this many nodes that do not belong to it stand behind it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Nodes that become one, and those that have to stay behind them."""
+
+    nodes: list[Node] = field(default_factory=list)
+    members: set[Node] = field(default_factory=set)
+    pending: list[Node] = field(default_factory=list)
+
+    def add(self, node: Node) -> None:
+        self.nodes.append(node)
+        self.members.add(node)
+
+    def feeds(self, node: Node) -> bool:
+        return any(value.node in self.members for value in node.inputs)
+
+
+class _Splitter:
+    def __init__(self, graph: Graph, threshold: int) -> None:
+        self.graph = graph
+        self.threshold = threshold
+        self.aliases = AliasDb(graph)
+        self.requires_grad = may_require_grad(graph)
+
+    def run(self) -> bool:
+        return self.block(self.graph.block)
+
+    def block(self, block: Block) -> bool:
+        changed = False
+        group = _Group()
+        nodes = list(block.nodes)
+        index = 0
+        while index < len(nodes):
+            node = nodes[index]
+            index += 1
+            for inner in node.blocks:
+                changed |= self.block(inner)
+            if self._may_join(group, node):
+                group.add(node)
+            elif group.nodes and not self._passes(group, node):
+                group.pending.append(node)
+                if self._is_member(node) or len(group.pending) > _MOST_PENDING:
+                    changed |= self._close(group)
+                    nodes[index:index] = group.pending  # they may be in the next group
+                    group = _Group()
+        return self._close(group) or changed
+
+    # ---------------------------------------------------------------------------------------------------------- members
+
+    def _has_formula(self, node: Node) -> bool:
+        """Whether a gradient may go back through ``node``, by a formula of ours."""
+        return (
+            formula_of(node) is not None
+            and not is_constant_for_gradients(node)
+            and any(value in self.requires_grad for value in node.inputs)
+        )
+
+    def _is_member(self, node: Node) -> bool:
+        """Whether ``node`` could stand in a group."""
+        if node.kind == "prim::Constant" or node.blocks:
+            return False
+        if node.kind not in _STRUCTURE and not self._has_formula(node) and not self._is_aside(node):
+            return False
+        if any(_has_no_place(output.type) for output in node.outputs) and node.kind not in _LISTS:
+            return False
+        if any(value.type == COMPLEX for value in node.inputs):
+            return False
+        lists = [value for value in node.inputs if _has_no_place(value.type)]
+        if not all(value.node.kind in _LISTS for value in lists):
+            return False
+        watched = [*node.outputs, *lists] if _makes_views(node) else lists
+        return not any(self.aliases.has_writers(value) for value in watched)
+
+    def _is_aside(self, node: Node) -> bool:
+        """Whether ``node`` computes something beside the gradients: a comparison, a size."""
+        if has_side_effects(node) or not can_be_recomputed(node) or node.operator is None:
+            return False
+        if is_constant_operator(node):
+            return True
+        return node.schema is not None and not any(may_hold_tensor(output.type) for output in node.outputs)
+
+    def _may_join(self, group: _Group, node: Node) -> bool:
+        if not self._is_member(node):
+            return False
+        if not self._has_formula(node) and not group.feeds(node):
+            return False  # nothing is gained by having it within
+        for value in node.inputs:
+            if _has_no_place(value.type) and value.node not in group.members:
+                if value.node in group.pending or value.node.kind != "prim::ListConstruct":
+                    return False
+        return all(self.aliases.can_swap(other, node) for other in group.pending)
+
+    def _passes(self, group: _Group, node: Node) -> bool:
+        """Have ``node`` stand in front of the group, if it may."""
+        if node.kind == "prim::Constant":
+            node.move_before(group.nodes[0])
+            return True
+        if not all(self.aliases.can_swap(other, node) for other in (*group.nodes, *group.pending)):
+            return False
+        node.move_before(group.nodes[0])
+        return True
+
+    # ---------------------------------------------------------------------------------------------------------- closing
+
+    def _close(self, group: _Group) -> bool:
+        nodes = self._trimmed(group)
+        if sum(self._has_formula(node) and not _makes_views(node) for node in nodes) < self.threshold:
+            return False
+        if not may_change("make one differentiable graph of", nodes[0]):
+            return False
+        _Outlining(nodes).run()
+        # What was known of the nodes is gone with them, and what now stands in the graph has to be known.
+        self.aliases = AliasDb(self.graph)
+        self.requires_grad = may_require_grad(self.graph)
+        return True
+
+    def _trimmed(self, group: _Group) -> list[Node]:
+        """The nodes of a group but those that nothing in it uses, and that no gradient needs to be in it for."""
+        members = set(group.nodes)
+        for node in reversed(group.nodes):
+            if self._has_formula(node) and not _makes_views(node):
+                continue
+            if not any(use.user in members for output in node.outputs for use in output.uses):
+                members.discard(node)
+        return [node for node in group.nodes if node in members]
+
+
+_LISTS: Final = frozenset(
+    {
+        *("prim::ListConstruct", "aten::chunk", "aten::split", "aten::split_with_sizes", "aten::unbind"),
+        *("aten::tensor_split", "aten::unsafe_chunk", "aten::unsafe_split", "aten::broadcast_tensors"),
+    }
+)
+"""Kinds that make lists of tensors, which never come into a group or out of it: they are made again."""
+
+
+def _has_no_place(type: Type) -> bool:
+    """Whether values of this type can be neither inputs nor outputs of a group: PyTorch's autograd does not see the
+    tensors in them."""
+    if isinstance(type, TensorType):
+        return False
+    if isinstance(type, OptionalType):
+        return not isinstance(type.element, TensorType) and _has_no_place(type.element)
+    return may_hold_tensor(type) and not isinstance(type, NumberType)
+
+
+def _makes_views(node: Node) -> bool:
+    """Whether the outputs of ``node`` may share memory with its inputs."""
+    if node.kind in _STRUCTURE or node.kind in _LISTS:
+        return True
+    operator = node.operator
+    if operator is None or operator.passes_on:
+        return True
+    return any(result.alias is not None for result in operator.schema.returns)
+
+
+class _Outlining:
+    """Makes one node of several that stand together."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+        self.members = set(nodes)
+        self.subgraph = Graph()
+        self.local: dict[Value, Value] = {}
+
+    def run(self) -> None:
+        """Put the group in place of the nodes. What stands between them uses it, and comes behind it."""
+        inputs = self._inputs()
+        place = self.nodes[0]
+        graph = place.graph
+        group = graph.create(KIND, inputs, outputs=0, attributes={"Subgraph": self.subgraph}, range=self.nodes[0].range)
+        for value in inputs:
+            self.local[value] = self.subgraph.add_input(type=value.type).copy_metadata(value)
+        for node in self.nodes:
+            clone = self.subgraph.append_node(self.subgraph.create_clone(node, self._mapped))
+            self.local.update(zip(node.outputs, clone.outputs, strict=True))
+        group.insert_before(place)
+        self._outputs(group, place)
+        for node in reversed(self.nodes):
+            node.destroy()
+
+    def _inputs(self) -> list[Value]:
+        """What the group takes, in the order in which it is used from the last node to the first."""
+        found: dict[Value, None] = {}
+
+        def look_at(node: Node) -> None:
+            for value in node.inputs:
+                if value.node in self.members or value.node.kind == "prim::Constant":
+                    continue
+                if _has_no_place(value.type):
+                    look_at(value.node)
+                else:
+                    found[value] = None
+
+        for node in reversed(self.nodes):
+            look_at(node)
+        return list(found)
+
+    def _mapped(self, value: Value) -> Value:
+        found = self.local.get(value)
+        if found is None:
+            clone = self.subgraph.append_node(self.subgraph.create_clone(value.node, self._mapped))
+            self.local.update(zip(value.node.outputs, clone.outputs, strict=True))
+            found = self.local[value]
+        return found
+
+    def _outputs(self, group: Node, place: Node) -> None:
+        """Let the users outside use what the group gives, or views that are made of it again."""
+        outside: dict[Value, Value] = {}
+
+        def given(value: Value) -> Value:
+            """What stands for ``value`` outside."""
+            if value.node not in self.members:
+                return value
+            found = outside.get(value)
+            if found is None:
+                if _makes_views(value.node):
+                    clone = group.graph.create_clone(value.node, given).insert_before(place)
+                    outside.update(zip(value.node.outputs, clone.outputs, strict=True))
+                    return outside[value]
+                found = outside[value] = group.add_output(value.type)
+                self.subgraph.add_output(self.local[value])
+            return found
+
+        for node in reversed(self.nodes):
+            for output in node.outputs:
+                uses = [use for use in output.uses if use.user not in self.members]
+                for use in uses:
+                    use.user.replace_input(use.offset, given(output))
+        for value, found in outside.items():
+            if found.node is group:
+                found.copy_metadata(value)

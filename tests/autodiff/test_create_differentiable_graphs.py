@@ -1,0 +1,119 @@
+"""Which nodes come to stand in a differentiable graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import CanonicalizeOps
+from tests.autodiff.graphs import graph_of
+from tests.overview_programs import lstm_cell
+from tests.support.golden import GoldenTexts
+
+
+def with_something_between(x: Tensor, w: Tensor) -> Tensor:
+    a = x * w
+    print("between")  # noqa: T201
+    b = torch.special.i1(x)
+    return torch.tanh(a) * b
+
+
+def with_a_wall(x: Tensor, w: Tensor) -> Tensor:
+    a = torch.tanh(x * w)
+    b = torch.special.i1(a)
+    return torch.tanh(b * a + x)
+
+
+def gives_views(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    a = torch.tanh(x.mm(w.t()))
+    b = a.t()
+    first, second = a.chunk(2, 1)
+    return b, b.mm(a), first * second + second
+
+
+def writes(x: Tensor, w: Tensor) -> Tensor:
+    a = torch.tanh(x * w)
+    b = a.t()
+    a.add_(1)
+    return torch.tanh(b * w) + a
+
+
+def within_a_loop(x: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        if i > 2:
+            x = torch.tanh(x * x)
+        x = torch.sigmoid(x + x * i)
+    return x
+
+
+def without_gradients(x: Tensor, w: Tensor) -> Tensor:
+    with torch.no_grad():
+        a = torch.tanh(x * w)
+    return torch.tanh(a * w)
+
+
+def too_few(x: Tensor, w: Tensor) -> Tensor:
+    return torch.special.i1(torch.tanh(x).t())
+
+
+PROGRAMS = [
+    lstm_cell,
+    with_something_between,
+    with_a_wall,
+    gives_views,
+    writes,
+    within_a_loop,
+    without_gradients,
+    too_few,
+]
+
+
+def split(graph: Graph, threshold: int = 2) -> Graph:
+    before = str(graph)
+    changed = CreateDifferentiableGraphs(threshold).run(graph)
+    assert changed == (str(graph) != before)
+    verify(graph)
+    return graph
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_graphs(program: Callable[..., Any], golden: GoldenTexts) -> None:
+    graph = graph_of(program)
+    CanonicalizeOps().run(graph)
+    golden(f"autodiff/split/{program.__name__}", print_graph(split(graph), ranges=False))
+
+
+def test_what_needs_no_gradient_stays_outside() -> None:
+    text = """graph(%x : Float(2, 3, requires_grad=0), %y : Float(2, 3, requires_grad=1)):
+  %1 : Tensor = aten::mul(%x, %x)
+  %2 : Tensor = aten::mul(%1, %1)
+  %3 : Tensor = aten::tanh(%y)
+  %4 : Tensor = aten::mul(%3, %2)
+  return (%4)
+"""
+    graph = split(parse_graph(text))
+    assert [node.kind for node in graph.nodes] == ["aten::mul", "aten::mul", "prim::DifferentiableGraph"]
+
+
+def test_complex_numbers_are_left_to_autograd() -> None:
+    text = """graph(%x : Tensor, %i : complex):
+  %1 : Tensor = aten::mul(%x, %i)
+  %2 : Tensor = aten::mul(%1, %i)
+  return (%2)
+"""
+    assert [node.kind for node in split(parse_graph(text)).nodes] == ["aten::mul", "aten::mul"]
+
+
+def test_threshold() -> None:
+    graph = graph_of(too_few)
+    assert "DifferentiableGraph" not in str(split(graph))
+    assert "DifferentiableGraph" in str(split(graph, 1))
