@@ -69,13 +69,26 @@ def python_function(code: NativeCode, name: str) -> Callable[..., Any]:
     It raises TypeError when it is called with too few or too many arguments or with others than numbers, and
     OverflowError for ints of more than 64 bits.
     """
-    definition = _MethodDefinition(name.encode(), code.address(f"{name}.entry"), _FASTCALL, None)
-    owner = (code, definition)
+    return function_at(code.address(f"{name}.entry"), name, None, code)
+
+
+def function_at(address: int, name: str, self: object, owner: object) -> Callable[..., Any]:
+    """The function of Python that calls the C function ``PyObject *f(PyObject *self, PyObject **arguments, int64_t
+    count)`` at ``address``. It keeps ``owner`` alive."""
+    definition = _MethodDefinition(name.encode(), address, _FASTCALL, None)
+    module = _Owner(__name__)
+    module.kept = definition, owner
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     make.restype = ctypes.py_object
-    function: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
+    function: Callable[..., Any] = make(ctypes.addressof(definition), self, module)
     return function
+
+
+class _Owner(str):
+    """The name of a module, which CPython keeps with a function; it has ``kept``, what the function needs."""
+
+    kept: object
 
 
 class _MethodDefinition(ctypes.Structure):

@@ -1,0 +1,266 @@
+"""The code behind :mod:`rekindle.codegen.llvm.tensor_calls`, in LLVM's language.
+
+It reads these structures, which Python makes; each field is a word of 64 bits::
+
+    site    inputs, kinds*, fallback*, most pointers, names of forward_ad*, launches, launch*[launches]
+    launch  kernel*, parameters*, layout*[inputs] *, outputs, layout[outputs] *
+
+``kinds`` has one word an input: 1 for a Tensor, 0 for a number. A layout is as
+:mod:`rekindle.codegen.llvm.tensor_reading_text` has it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.codegen.llvm.tensor_objects import TensorObjects
+from rekindle.codegen.llvm.tensor_reading_text import tensor_reading_text
+
+_TEXT: Final = """
+%Site = type {{ i64, ptr, ptr, i64, ptr, i64, [{most_launches} x ptr] }}
+%Launch = type {{ ptr, ptr, ptr, i64, ptr }}
+
+define internal i1 @equal_words(ptr %a, ptr %b, i64 %count) {{
+start:
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%next, %same]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %compare, label %yes
+compare:
+  %pa = getelementptr i64, ptr %a, i64 %i
+  %pb = getelementptr i64, ptr %b, i64 %i
+  %va = load i64, ptr %pa
+  %vb = load i64, ptr %pb
+  %equal = icmp eq i64 %va, %vb
+  br i1 %equal, label %same, label %no
+same:
+  %next = add i64 %i, 1
+  br label %loop
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+define internal i1 @fits(ptr %launch, ptr %layouts, i64 %inputs) {{
+start:
+  %wanted_at = getelementptr %Launch, ptr %launch, i64 0, i32 2
+  %wanted = load ptr, ptr %wanted_at
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%next, %same_strides]
+  %more = icmp slt i64 %i, %inputs
+  br i1 %more, label %compare, label %yes
+compare:
+  %w = getelementptr %Layout, ptr %wanted, i64 %i
+  %g = getelementptr %Layout, ptr %layouts, i64 %i
+  %same_kind = call i1 @equal_words(ptr %w, ptr %g, i64 2)
+  br i1 %same_kind, label %sizes, label %no
+sizes:
+  %rank_at = getelementptr %Layout, ptr %g, i64 0, i32 1
+  %rank = load i64, ptr %rank_at
+  %ws_at = getelementptr %Layout, ptr %w, i64 0, i32 2
+  %gs_at = getelementptr %Layout, ptr %g, i64 0, i32 2
+  %ws = load ptr, ptr %ws_at
+  %gs = load ptr, ptr %gs_at
+  %equal_sizes = call i1 @equal_words(ptr %ws, ptr %gs, i64 %rank)
+  br i1 %equal_sizes, label %strides, label %no
+strides:
+  %wt_at = getelementptr %Layout, ptr %w, i64 0, i32 3
+  %gt_at = getelementptr %Layout, ptr %g, i64 0, i32 3
+  %wt = load ptr, ptr %wt_at
+  %gt = load ptr, ptr %gt_at
+  %equal_strides = call i1 @equal_words(ptr %wt, ptr %gt, i64 %rank)
+  br i1 %equal_strides, label %same_strides, label %no
+same_strides:
+  %next = add i64 %i, 1
+  br label %loop
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+define internal ptr @fall_back(ptr %site, ptr %arguments, i64 %count) {{
+start:
+  %function_at = getelementptr %Site, ptr %site, i64 0, i32 2
+  %function = load ptr, ptr %function_at
+  %tuple = call ptr @PyTuple_New(i64 %count)
+  %failed = icmp eq ptr %tuple, null
+  br i1 %failed, label %no, label %loop
+loop:
+  %i = phi i64 [0, %start], [%next, %put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %put, label %call
+put:
+  %from = getelementptr ptr, ptr %arguments, i64 %i
+  %object = load ptr, ptr %from
+  call void @Py_IncRef(ptr %object)
+  %e = call i32 @PyTuple_SetItem(ptr %tuple, i64 %i, ptr %object)
+  %next = add i64 %i, 1
+  br label %loop
+call:
+  %result = call ptr @PyObject_CallObject(ptr %function, ptr %tuple)
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr %result
+no:
+  ret ptr null
+}}
+
+; The first launch that fits, which then is the first of all; null if none does.
+define internal ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs) {{
+start:
+  %launches_at = getelementptr %Site, ptr %site, i64 0, i32 5
+  %launches = load i64, ptr %launches_at
+  %first_at = getelementptr %Site, ptr %site, i64 0, i32 6
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%next, %other]
+  %more = icmp slt i64 %i, %launches
+  br i1 %more, label %try, label %no
+try:
+  %this_at = getelementptr ptr, ptr %first_at, i64 %i
+  %this = load ptr, ptr %this_at
+  %good = call i1 @fits(ptr %this, ptr %layouts, i64 %inputs)
+  br i1 %good, label %found, label %other
+other:
+  %next = add i64 %i, 1
+  br label %loop
+found:
+  %first = load ptr, ptr %first_at
+  store ptr %first, ptr %this_at
+  store ptr %this, ptr %first_at
+  ret ptr %this
+no:
+  ret ptr null
+}}
+
+define ptr @tensor_call(ptr %capsule, ptr %arguments, i64 %count) {{
+start:
+  %site = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
+  %inputs = load i64, ptr %site
+  %kinds_at = getelementptr %Site, ptr %site, i64 0, i32 1
+  %kinds = load ptr, ptr %kinds_at
+  %most_at = getelementptr %Site, ptr %site, i64 0, i32 3
+  %most = load i64, ptr %most_at
+  %forward_at = getelementptr %Site, ptr %site, i64 0, i32 4
+  %forward = load ptr, ptr %forward_at
+  %complete = icmp eq i64 %inputs, %count
+  br i1 %complete, label %modes, label %other_way
+modes:
+  %plain = call i1 @is_plain()
+  br i1 %plain, label %prepare, label %other_way
+prepare:
+  %grad_mode = call i1 @aoti_torch_grad_mode_is_enabled()
+  %layouts = alloca %Layout, i64 %inputs
+  %pointers = alloca ptr, i64 %most
+  %scalars = alloca i64, i64 %inputs
+  br label %loop
+loop:
+  %i = phi i64 [0, %prepare], [%next, %taken]
+  %tensors = phi i64 [0, %prepare], [%tensors_next, %taken]
+  %more = icmp slt i64 %i, %inputs
+  br i1 %more, label %take, label %choose
+take:
+  %object_at = getelementptr ptr, ptr %arguments, i64 %i
+  %object = load ptr, ptr %object_at
+  %layout = getelementptr %Layout, ptr %layouts, i64 %i
+  %kind_at = getelementptr i64, ptr %kinds, i64 %i
+  %kind = load i64, ptr %kind_at
+  %is_tensor = icmp eq i64 %kind, 1
+  br i1 %is_tensor, label %tensor, label %scalar
+tensor:
+  %pointer = getelementptr ptr, ptr %pointers, i64 %tensors
+  %tensor_read = call i1 @read_tensor(ptr %object, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer)
+  br i1 %tensor_read, label %taken, label %other_way
+scalar:
+  %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
+  store i64 0, ptr %rank_at
+  %scalar_index = sub i64 %i, %tensors
+  %value = getelementptr i64, ptr %scalars, i64 %scalar_index
+  %scalar_read = call i1 @read_scalar(ptr %object, ptr %layout, ptr %value)
+  br i1 %scalar_read, label %taken, label %other_way
+taken:
+  %tensors_next = add i64 %tensors, %kind
+  %next = add i64 %i, 1
+  br label %loop
+choose:
+  %launch = call ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs)
+  %none = icmp eq ptr %launch, null
+  br i1 %none, label %other_way, label %launched
+launched:
+  %kernel = load ptr, ptr %launch
+  %parameters_at = getelementptr %Launch, ptr %launch, i64 0, i32 1
+  %parameters = load ptr, ptr %parameters_at
+  %outputs_at = getelementptr %Launch, ptr %launch, i64 0, i32 3
+  %outputs = load i64, ptr %outputs_at
+  %made_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
+  %made = load ptr, ptr %made_at
+  %objects = alloca ptr, i64 %outputs
+  br label %allocate
+allocate:
+  %o = phi i64 [0, %launched], [%o_next, %allocated]
+  %o_more = icmp slt i64 %o, %outputs
+  br i1 %o_more, label %make, label %run
+make:
+  %o_layout = getelementptr %Layout, ptr %made, i64 %o
+  %o_index = add i64 %tensors, %o
+  %o_pointer = getelementptr ptr, ptr %pointers, i64 %o_index
+  %o_object = call ptr @new_tensor(ptr %o_layout, ptr %o_pointer)
+  %o_at = getelementptr ptr, ptr %objects, i64 %o
+  store ptr %o_object, ptr %o_at
+  %o_failed = icmp eq ptr %o_object, null
+  br i1 %o_failed, label %release, label %allocated
+allocated:
+  %o_next = add i64 %o, 1
+  br label %allocate
+release:
+  %r = phi i64 [%o, %make], [%r_next, %released]
+  %r_more = icmp sgt i64 %r, 0
+  br i1 %r_more, label %released, label %no_memory
+released:
+  %r_next = sub i64 %r, 1
+  %r_at = getelementptr ptr, ptr %objects, i64 %r_next
+  %r_object = load ptr, ptr %r_at
+  call void @Py_DecRef(ptr %r_object)
+  br label %release
+no_memory:
+  %r_error = call ptr @PyErr_Occurred()
+  %r_none = icmp eq ptr %r_error, null
+  br i1 %r_none, label %other_way, label %raise
+raise:
+  ret ptr null
+run:
+  call void %kernel(ptr %pointers, ptr %parameters, ptr %scalars)
+  %single = icmp eq i64 %outputs, 1
+  br i1 %single, label %one, label %several
+one:
+  %result = load ptr, ptr %objects
+  ret ptr %result
+several:
+  %tuple = call ptr @PyTuple_New(i64 %outputs)
+  br label %fill
+fill:
+  %f = phi i64 [0, %several], [%f_next, %put]
+  %f_more = icmp slt i64 %f, %outputs
+  br i1 %f_more, label %put, label %full
+put:
+  %f_at = getelementptr ptr, ptr %objects, i64 %f
+  %f_object = load ptr, ptr %f_at
+  %f_error = call i32 @PyTuple_SetItem(ptr %tuple, i64 %f, ptr %f_object)
+  %f_next = add i64 %f, 1
+  br label %fill
+full:
+  ret ptr %tuple
+other_way:
+  %answer = call ptr @fall_back(ptr %site, ptr %arguments, i64 %count)
+  ret ptr %answer
+}}
+
+"""
+
+
+def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
+    """The module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
+    return tensor_reading_text(objects) + _TEXT.format(most_launches=most_launches)

@@ -1,0 +1,133 @@
+"""How Tensors lie in memory, found out by looking at some.
+
+Native code that takes Tensors as Python has them needs a few offsets that no header of a C interface tells. They are
+searched for in Tensors whose content is known; where something does not fit, the answer is that there is no such code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.llvm.symbols import find
+
+FUNCTIONS: Final = {
+    "aoti_torch_get_dtype": "i32 (ptr, ptr)",
+    "aoti_torch_get_dim": "i32 (ptr, ptr)",
+    "aoti_torch_get_sizes": "i32 (ptr, ptr)",
+    "aoti_torch_get_strides": "i32 (ptr, ptr)",
+    "aoti_torch_get_data_ptr": "i32 (ptr, ptr)",
+    "aoti_torch_empty_strided": "i32 (i64, ptr, ptr, i32, i32, i32, ptr)",
+    "aoti_torch_delete_tensor_object": "i32 (ptr)",
+    "aoti_torch_device_type_cpu": "i32 ()",
+    "aoti_torch_grad_mode_is_enabled": "i1 ()",
+    "_ZNK3c1010TensorImpl13autograd_metaEv": "ptr (ptr)",
+    "_ZNK3c1010TensorImpl13requires_gradEv": "i1 (ptr)",
+    "_ZN3c104impl31tls_is_dispatch_keyset_includedENS_14DispatchKeySetE": "i1 (i64)",
+    "_ZN3c104impl31tls_is_dispatch_keyset_excludedENS_14DispatchKeySetE": "i1 (i64)",
+    "_ZN2at4impl27torch_function_mode_enabledEv": "i1 ()",
+    "_Z16THPVariable_WrapON2at10TensorBaseE": "ptr (ptr)",
+}
+"""What native code calls of torch, with the types that LLVM needs to know."""
+
+_CLASSES: Final = ("THPVariableClass", "ParameterClass")
+_MODES: Final = (
+    *("Python", "PythonTLSSnapshot", "PreDispatch"),
+    *("FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode"),
+)
+"""Dispatch keys that are on while somebody watches or changes what operators do."""
+_WORD: Final = 8
+_SEARCHED: Final = 24
+"""How many words of a tensor are looked at: it has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorObjects:
+    """Offsets in bytes: of the class in an object, of the tensor in a Tensor object, of the dispatch keys in the
+    tensor; the keys of ordinary tensors on the CPU, and of those made in inference mode; the keys that are on in a
+    thread while a mode is active, and the one that is off while autocasting is not."""
+
+    class_offset: int
+    tensor_offset: int
+    keys_offset: int
+    plain_keys: int
+    inference_keys: int
+    mode_keys: tuple[int, ...]
+    autocast_key: int
+
+
+@cache
+def tensor_objects() -> TensorObjects | None:
+    """What is known of Tensors in memory; None where this build of torch or of Python is not as expected."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
+        return None
+    if ctypes.sizeof(ctypes.c_void_p) != _WORD or any(find(name) is None for name in (*FUNCTIONS, *_CLASSES)):
+        return None
+    classes = [ctypes.c_void_p.from_address(find(name) or 0).value for name in _CLASSES]
+    if classes != [id(Tensor), id(torch.nn.Parameter)]:
+        return None
+    try:
+        return _look()
+    except (AttributeError, RuntimeError):  # what is asked of torch here is nothing that it promises
+        return None
+
+
+def _look() -> TensorObjects | None:
+    with torch.inference_mode():
+        of_inference = torch.ones(2)
+    ordinary = [torch.ones(3), torch.zeros(2, 3, dtype=torch.int64), torch.nn.Parameter(torch.ones(2))]
+    others = [torch.ones(2, dtype=torch.complex64).conj(), torch.empty(2, device="meta"), of_inference]
+    samples = ordinary + others
+    size = Tensor.__basicsize__ // _WORD
+    class_offset = _offset(samples, size, id, lambda sample: id(type(sample)))
+    tensor_offset = _offset(samples, size, id, lambda sample: int(sample._cdata))
+    keys_offset = _offset(samples, _SEARCHED, lambda sample: int(sample._cdata), _keys)
+    plain = {_keys(sample) for sample in ordinary}
+    if class_offset is None or tensor_offset is None or keys_offset is None or len(plain) != 1:
+        return None
+    modes = [_bits(name) for name in _MODES]
+    return TensorObjects(
+        class_offset,
+        tensor_offset,
+        keys_offset,
+        plain.pop(),
+        _keys(of_inference),
+        tuple(bit for bits in modes for bit in _single_bits(bits)),
+        _bits("AutocastCPU"),
+    )
+
+
+def _keys(sample: Tensor) -> int:
+    return int(_c("_dispatch_keys")(sample).raw_repr())
+
+
+def _bits(name: str) -> int:
+    return int(_c("DispatchKeySet")(getattr(_c("DispatchKey"), name)).raw_repr())
+
+
+def _single_bits(bits: int) -> list[int]:
+    return [1 << place for place in range(64) if bits >> place & 1]
+
+
+def _c(name: str) -> Any:
+    return getattr(torch._C, name)
+
+
+def _offset(
+    samples: Sequence[Tensor], words: int, address: Callable[[Tensor], int], word: Callable[[Tensor], int]
+) -> int | None:
+    """Where in the ``words`` at its ``address`` each sample has its ``word``; None unless there is one such place."""
+    found = [
+        place
+        for place in range(0, words * _WORD, _WORD)
+        if all(ctypes.c_uint64.from_address(address(sample) + place).value == word(sample) for sample in samples)
+    ]
+    return found[0] if len(found) == 1 else None
