@@ -10,6 +10,7 @@ from rekindle.errors import VerificationError
 from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
 from rekindle.passes.changes import ChangeLog, logger_of, nested
 from rekindle.passes.environment import settings
 
@@ -33,12 +34,17 @@ Observer = Callable[[Pass, Graph, bool], None]
 """Called after each pass, with whether it changed anything."""
 
 
+def chosen_verifier() -> Verifier | None:
+    """What looks at graphs after each pass: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
+    return verify if settings().verify else None
+
+
 @dataclass(slots=True)
 class PassManager:
     """Runs passes: counts and limits their changes, has ``verify`` look at the graph after each, and tells
     ``observe``."""
 
-    verify: Verifier | None = None
+    verify: Verifier | None = field(default_factory=chosen_verifier)
     observe: Observer | None = None
     changes: ChangeLog = field(default_factory=ChangeLog)
 
@@ -69,12 +75,13 @@ class PassManager:
 
 
 def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = None) -> bool:
-    """Run ``passes`` in order, each followed by ``verify`` if there is one; returns whether anything changed.
+    """Run ``passes`` in order, each followed by ``verify``, or by what the environment chose; returns whether anything
+    changed.
 
     Raises:
         VerificationError: a pass broke the graph; the message says which one.
     """
-    return PassManager(verify).run(graph, passes)
+    return PassManager(verify or chosen_verifier()).run(graph, passes)
 
 
 def run_nested(each: Pass, graph: Graph) -> bool:

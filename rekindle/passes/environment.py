@@ -1,4 +1,4 @@
-"""What the environment asks of the passes: what they log, how many changes they may make.
+"""What the environment asks of the passes: what they log, how many changes they may make, whether graphs are verified.
 
 =============================  ============================================================================
 ``PYTORCH_JIT_LOG_LEVEL``      files whose passes log, joined by colons: ``dead_code_elimination:>inlining``.
@@ -6,6 +6,7 @@
 ``PYTORCH_JIT_OPT_LIMIT``      ``pass=n``, joined by colons: how many changes a pass may make in this process.
 ``PYTORCH_JIT_TYPE_VERBOSITY`` what logged graphs tell of types: 0 nothing, 1 dtypes and shapes, 2 strides too,
                                3 devices and gradients too.
+``REKINDLE_VERIFY``            ``1``: every graph is verified after it is made and after each pass.
 =============================  ============================================================================
 """
 
@@ -25,6 +26,7 @@ from rekindle.errors.log import GRAPH_DEBUG, GRAPH_DUMP, GRAPH_UPDATE
 LOG_LEVEL: Final = "PYTORCH_JIT_LOG_LEVEL"
 OPT_LIMIT: Final = "PYTORCH_JIT_OPT_LIMIT"
 TYPE_VERBOSITY: Final = "PYTORCH_JIT_TYPE_VERBOSITY"
+VERIFY: Final = "REKINDLE_VERIFY"
 
 _FILE: Final = r"(\w+)(?:\.(?:cpp|py))?"
 _LOGGED: Final = re.compile(rf"(>*){_FILE}")
@@ -36,7 +38,7 @@ _Setting = TypeVar("_Setting")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the three variables say; ``problems`` has a sentence for each whose value is not of the form it should
+    """What the variables say; ``problems`` has a sentence for each whose value is not of the form it should
     have."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -45,6 +47,8 @@ class Settings:
     """By the name of a pass, how many changes it may make."""
     verbosity: int = 3
     problems: tuple[str, ...] = ()
+    verify: bool = False
+    """Whether graphs are verified after they are made and after each pass."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -56,7 +60,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     if verbosity not in ("0", "1", "2", "3"):
         problems.append(f"{TYPE_VERBOSITY} is a number from 0 to 3, so this is ignored: '{verbosity}'")
         verbosity = "3"
-    return Settings(levels, limits, int(verbosity), tuple(problems))
+    is_verifying = environment.get(VERIFY, "0").strip() not in ("", "0")
+    return Settings(levels, limits, int(verbosity), tuple(problems), is_verifying)
 
 
 def _read_list(

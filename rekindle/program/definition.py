@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import Final
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
@@ -19,14 +17,10 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import TENSOR, optional
-from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.passes.base import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.syntax.views import Def, Param
-
-VERIFY_SWITCH: Final = "REKINDLE_VERIFY"
-"""The variable of the environment that, set to 1, has every graph verified after it is made and after each pass."""
-
 
 def define_function(
     record: FunctionRecord,
@@ -128,7 +122,7 @@ def _misfit(argument: Argument) -> str | None:
 
 def clean_up(graph: Graph) -> None:
     """Bring a graph that was just emitted into the form in which programs keep it."""
-    verifier = verify if os.environ.get(VERIFY_SWITCH, "0") not in ("", "0") else None
+    verifier = chosen_verifier()
     if verifier is not None:
         verifier(graph)
     for kind in CLOSURES:

@@ -49,6 +49,7 @@ def run(tmp_path: Path, **variables: str) -> tuple[str, str]:
 def test_nothing_is_set() -> None:
     assert read_settings({}) == Settings({}, {}, 3, ())
     assert read_settings({"PYTORCH_JIT_LOG_LEVEL": "", "PYTORCH_JIT_OPT_LIMIT": ""}) == Settings({}, {}, 3, ())
+    assert read_settings({"REKINDLE_VERIFY": "0"}) == read_settings({"REKINDLE_VERIFY": ""}) == Settings()
 
 
 def test_everything_is_set() -> None:
@@ -57,10 +58,11 @@ def test_everything_is_set() -> None:
             "PYTORCH_JIT_LOG_LEVEL": "inlining:>constant_pooling.cpp:>>>dead_code_elimination.py",
             "PYTORCH_JIT_OPT_LIMIT": "inlining=3:constant_propagation.cpp=0",
             "PYTORCH_JIT_TYPE_VERBOSITY": "1",
+            "REKINDLE_VERIFY": "1",
         }
     )
     levels = {"inlining": GRAPH_UPDATE, "constant_pooling": GRAPH_DEBUG, "dead_code_elimination": GRAPH_DEBUG}
-    assert found == Settings(levels, {"inlining": 3, "constant_propagation": 0}, 1, ())
+    assert found == Settings(levels, {"inlining": 3, "constant_propagation": 0}, 1, (), verify=True)
 
 
 def test_what_cannot_be_read_is_told() -> None:

@@ -12,7 +12,9 @@ from rekindle.errors import VerificationError
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.passes import CLEANUP_AFTER_EMISSION, PassManager, base, run_passes
+from rekindle.passes.environment import Settings
+from rekindle.runtime.optimization import optimize
 
 
 @dataclass(slots=True)
@@ -65,9 +67,20 @@ def test_the_pass_that_broke_the_graph_is_named() -> None:
     assert ran == ["noted"]
 
 
-def test_nothing_is_verified_unless_asked_for() -> None:
-    graph = parse_graph(_TEXT)
-    run_passes(graph, [_Break()])
+def test_every_list_of_passes_is_verified_in_tests() -> None:
+    """conftest.py asks for it in the environment: whoever runs passes need not."""
+    with pytest.raises(VerificationError, match="after the pass 'break'"):
+        run_passes(parse_graph(_TEXT), [_Break()])
+    with pytest.raises(VerificationError, match="after the pass 'break'"):
+        PassManager().run(parse_graph(_TEXT), [_Break()])
+    with pytest.raises(VerificationError, match="after the pass 'break'"):
+        optimize(parse_graph(_TEXT), [_Break()])
+
+
+def test_nothing_is_verified_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "settings", Settings)
+    assert optimize(parse_graph(_TEXT), [_Break()])
+    assert run_passes(parse_graph(_TEXT), [_Break()])
 
 
 def test_cleanup_of_a_graph_that_is_clean() -> None:
