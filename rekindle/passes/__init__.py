@@ -2,6 +2,7 @@
 
 from rekindle.passes.annotate_warns import AnnotateWarns as AnnotateWarns
 from rekindle.passes.base import Pass as Pass, PassManager as PassManager, run_passes as run_passes
+from rekindle.passes.batch_mm import BatchMM as BatchMM
 from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
 from rekindle.passes.canonicalize_ops import CanonicalizeOps as CanonicalizeOps
 from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs

@@ -22,6 +22,7 @@ from rekindle.passes.base import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.syntax.views import Def, Param
 
+
 def define_function(
     record: FunctionRecord,
     definition: Def,

@@ -12,14 +12,21 @@ from torch import Tensor
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import CanonicalizeOps, HoistFromIf, LoopInvariantMotion, LoopUnrolling, Pass, Peephole
+from rekindle.passes import BatchMM, CanonicalizeOps, HoistFromIf, LoopInvariantMotion, LoopUnrolling, Pass, Peephole
 from rekindle.runtime import executor
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
 from tests.language.running import assert_same_outcome, assert_same_state, outcome
 
-PASSES: tuple[Pass, ...] = (CanonicalizeOps(), Peephole(), HoistFromIf(), LoopInvariantMotion(), LoopUnrolling())
+PASSES: tuple[Pass, ...] = (
+    BatchMM(),
+    CanonicalizeOps(),
+    Peephole(),
+    HoistFromIf(),
+    LoopInvariantMotion(),
+    LoopUnrolling(),
+)
 """Passes that must be right for every input, whether calls run them or not."""
 
 PROGRAMS = [program for program in corpus() if program.refusal is None and program.name not in GAPS]
@@ -126,7 +133,24 @@ def wants_another_number_of_chunks(x: Tensor, n: int) -> Tensor:
     return a + b + c + d + e
 
 
+def multiplies_matrices(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Sums of products that broadcast, and products that share a factor on either side."""
+    weight = torch.outer(x, x + 1)
+    rows = torch.stack([x, x * 2, x - 1])
+    first = x.unsqueeze(0) if n > 2 else rows
+    total = first.mm(weight) + rows.mm(weight + 1) + (rows + n).mm(weight) + (rows - 1).mm(weight * 2)
+    shared = weight * n
+    steps = (rows + 1).mm(shared).relu() + (rows + 2).mm(shared).relu()
+    steps = steps - (rows * 3).mm(shared).relu() * (rows - steps).mm(shared).relu() + (first * 5).mm(shared).relu()
+    left = torch.stack([x.flip(0), x])
+    columns = rows.t()
+    views = left.mm(columns).view(-1) + left.mm(columns * 2).view(-1) * left.mm(columns + 1).view(-1)
+    views = views - left.mm(columns - n).view(-1)
+    return total + steps, views
+
+
 PROGRAMS_OF_ITS_OWN = [
+    multiplies_matrices,
     grows_in_a_loop,
     ends_early,
     never_comes_to_it,

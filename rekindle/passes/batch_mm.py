@@ -1,0 +1,224 @@
+"""Products of matrices are computed together: sums of them, and those that share a factor.
+
+.. code-block:: text
+
+    %p : Tensor = aten::mm(%a, %b)
+    %q : Tensor = aten::mm(%c, %d)               becomes    %s : Tensor = prim::MMTreeReduce(%a, %c, %b, %d)
+    %s : Tensor = aten::add(%p, %q, %one)
+
+    %p : Tensor = aten::mm(%a, %w)               becomes    %p : Tensor, %q : Tensor =
+    %q : Tensor = aten::mm(%b, %w)                            prim::MMBatchSide[side=1](%w, %a, %b)
+
+Both come from loops that were unrolled. The operators look at the tensors: where joining them is wrong or does not pay,
+they compute one product after the other. Nobody may write to a factor or a product; and the products that share a
+factor become views of one tensor, so that those which a caller gets stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_int
+
+
+@dataclass(slots=True)
+class BatchMM:
+    """See the module. From ``fewest`` products on they are joined, ``most`` of those that share a factor at once."""
+
+    name: ClassVar[str] = "batch_mm"
+    fewest: int = 4
+    most: int = 32
+
+    def run(self, graph: Graph) -> bool:
+        products = [node for node in graph.find_nodes("aten::mm") if len(node.inputs) == 2]
+        if len(products) < self.fewest:
+            return False
+        changed = _Trees(graph, self.fewest).run(products)
+        return _Sides(graph, self.fewest, self.most).run() or changed
+
+
+def _blocks_of(graph: Graph) -> Iterator[Block]:
+    pending = [graph.block]
+    while pending:
+        block = pending.pop()
+        yield block
+        for node in block.nodes:
+            pending += node.blocks
+
+
+# ----------------------------------------------------------------------------------------------------- sums of products
+
+
+class _Trees:
+    def __init__(self, graph: Graph, fewest: int) -> None:
+        self.aliases = AliasDb(graph)
+        self.fewest = fewest
+        self.modes: dict[Node, int] = {}
+        """By a product or a sum of products: how often the modes had changed before it."""
+
+    def run(self, products: list[Node]) -> bool:
+        changed = False
+        for block in {product.owning_block: None for product in products}:
+            assert block is not None
+            changed |= self._block(block)
+        return changed
+
+    def _block(self, block: Block) -> bool:
+        self._find_sums(block)
+        changed = False
+        sums = [node for node in block.nodes if node.kind == "aten::add" and node in self.modes]
+        for root in [node for node in sums if not self._is_in_a_sum(node)]:
+            leaves, inner = self._parts(root)
+            if len(leaves) >= self.fewest and may_change("join the products of", root):
+                self._join(root, leaves, inner)
+                changed = True
+        return changed
+
+    def _find_sums(self, block: Block) -> None:
+        modes = 0
+        for node in block.nodes:
+            modes += self.aliases.effects_of(node).sets_modes
+            is_product = node.kind == "aten::mm" and len(node.inputs) == 2 and not self.aliases.has_writers(node)
+            if is_product or (node.kind == "aten::add" and self._is_sum(node, modes)):
+                self.modes[node] = modes
+
+    def _is_sum(self, node: Node, modes: int) -> bool:
+        """Whether ``node`` adds two products or sums of them, which nobody else uses."""
+        if len(node.inputs) != 3 or constant_int(node.inputs[2]) != 1 or self.aliases.has_writers(node):
+            return False
+        return all(
+            self.modes.get(value.node) == modes
+            and value.node.owning_block is node.owning_block
+            and len(value.uses) == 1
+            for value in node.inputs[:2]
+        )
+
+    def _is_in_a_sum(self, node: Node) -> bool:
+        uses = node.output.uses
+        return len(uses) == 1 and uses[0].user.kind == "aten::add" and uses[0].user in self.modes
+
+    @staticmethod
+    def _parts(root: Node) -> tuple[list[Node], list[Node]]:
+        """The products below ``root`` from left to right, and the sums, each behind the one that uses it."""
+        leaves: list[Node] = []
+        sums: list[Node] = []
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            if node.kind == "aten::mm":
+                leaves.append(node)
+            else:
+                sums.append(node)
+                pending += (node.inputs[1].node, node.inputs[0].node)
+        return leaves, sums
+
+    def _join(self, root: Node, leaves: list[Node], sums: list[Node]) -> None:
+        factors = [leaf.inputs[side] for side in (0, 1) for leaf in leaves]
+        _replace(root, root.graph.create("prim::MMTreeReduce", factors, types=[root.output.type], range=root.range))
+        for node in (*sums, *leaves):
+            self.modes.pop(node)
+            node.destroy()
+
+
+def _replace(root: Node, new: Node) -> None:
+    new.callstack, new.scope = root.callstack, root.scope
+    new.insert_before(root)
+    root.output.replace_all_uses_with(new.output.copy_metadata(root.output))
+
+
+# ----------------------------------------------------------------------------------------- products that share a factor
+
+_SIDES: Final = (1, 0)
+"""Which factor is shared, the weight of a layer before what a weight is given to."""
+
+_TELL_VIEWS: Final = frozenset({"aten::as_strided", "aten::storage_offset", "aten::data_ptr", "aten::_is_view"})
+"""Kinds that can tell a part of a tensor from a tensor of its own."""
+
+
+class _Sides:
+    def __init__(self, graph: Graph, fewest: int, most: int) -> None:
+        self.graph = graph
+        self.fewest = fewest
+        self.most = most
+        self.aliases = AliasDb(graph)
+        self.known_later = self.aliases.lasting
+        for value in graph.outputs:
+            self.known_later |= self.aliases.reachable(value)
+
+    def run(self) -> bool:
+        if any(node.kind in _TELL_VIEWS for node in self.graph.all_nodes()):
+            return False
+        changed = False
+        for block in _blocks_of(self.graph):
+            for side in _SIDES:
+                for shared, products in self._candidates(block, side).items():
+                    while len(products) >= self.fewest:
+                        group = self._movable(products[: self.most])
+                        if len(group) < self.fewest:
+                            products.pop(0)
+                        elif may_change("join with others", group[0]):
+                            products = [product for product in products if product not in group]
+                            self._join(shared, group, side)
+                            changed = True
+                        else:
+                            return changed
+        return changed
+
+    def _candidates(self, block: Block, side: int) -> dict[Value, list[Node]]:
+        """By the factor that they share, the products in ``block`` that nobody else gets to see."""
+        found: dict[Value, list[Node]] = {}
+        for node in block.nodes:
+            if node.kind != "aten::mm" or len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
+                continue
+            if not self.aliases.has_writers(node) and not self._is_known_later(node.output):
+                found.setdefault(node.inputs[side], []).append(node)
+        return found
+
+    def _is_known_later(self, value: Value) -> bool:
+        return bool(self.aliases.reachable(value) & self.known_later) or self.aliases.escapes(value)
+
+    def _movable(self, products: list[Node]) -> list[Node]:
+        """The first of ``products``, and those that can be computed where it stands."""
+        first, last = products[0], products[-1]
+        wanted = set(products)
+        group = [first]
+        depending = {first}
+        """What needs one of the group, and the group itself."""
+        node = first
+        while node is not last:
+            node = node.next
+            if any(value.node in depending for value in _inputs_of(node)):
+                depending.add(node)
+            elif node in wanted and self.aliases.could_move_before_topologically(node, first):
+                group.append(node)
+                depending.add(node)
+        return group
+
+    def _join(self, shared: Value, group: list[Node], side: int) -> None:
+        first = group[0]
+        for product in group[1:]:
+            moved = self.aliases.move_before_topologically_valid(product, first)
+            assert moved, "what can move alone can move with others"
+        others = [product.inputs[1 - side] for product in group]
+        types = [product.output.type for product in group]
+        attributes = {"side": side}
+        new = self.graph.create("prim::MMBatchSide", [shared, *others], types=types, attributes=attributes)
+        new.range, new.callstack, new.scope = first.range, first.callstack, first.scope
+        new.insert_before(first)
+        self.aliases.add_node(new)
+        for product, output in zip(group, new.outputs, strict=True):
+            product.output.replace_all_uses_with(output.copy_metadata(product.output))
+            self.aliases.remove_node(product)
+            product.destroy()
+
+
+def _inputs_of(node: Node) -> Iterator[Value]:
+    yield from node.inputs
+    for block in node.blocks:
+        for inner in (*block.nodes, block.return_node):
+            yield from _inputs_of(inner)
