@@ -105,6 +105,13 @@ _RESHAPING: Final = frozenset(
 )
 """Kinds that change the sizes of what they write to."""
 
+
+def may_reshape(node: Node) -> bool:
+    """Whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
+    schema = node.schema
+    return node.kind in _RESHAPING or (schema is not None and any(argument.is_out for argument in schema.arguments))
+
+
 _MISTAKEN: Final = frozenset({"aten::native_batch_norm"})
 """Kinds that run on tensors without data give other sizes for than on real ones."""
 
@@ -132,10 +139,8 @@ class SteadyFacts:
         """The memory of tensors whose sizes may change once they are there."""
         found = 0
         for node in graph.all_nodes():
-            schema = node.schema
-            resizes_result = schema is not None and any(argument.is_out for argument in schema.arguments)
             is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)
-            if node.kind in _RESHAPING or resizes_result or is_unknown:
+            if is_unknown or may_reshape(node):
                 found |= self.aliases.writes_to(node)
         return found
 

@@ -25,6 +25,7 @@ from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimple
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
+from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation
 
 CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import pytest
-import torch
-from torch import Tensor
 
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import BatchMM, CanonicalizeOps, HoistFromIf, LoopInvariantMotion, LoopUnrolling, Pass, Peephole
+from rekindle.passes import (
+    BatchMM,
+    CanonicalizeOps,
+    HoistFromIf,
+    LoopInvariantMotion,
+    LoopUnrolling,
+    Pass,
+    Peephole,
+    RemoveMutation,
+)
 from rekindle.runtime import executor
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
 from tests.language.running import assert_same_outcome, assert_same_state, outcome
+from tests.passes import programs
+from tests.passes.answers import INPUTS, disagreements
 
 PASSES: tuple[Pass, ...] = (
-    BatchMM(),
     CanonicalizeOps(),
     Peephole(),
     HoistFromIf(),
     LoopInvariantMotion(),
     LoopUnrolling(),
+    RemoveMutation(),
+    BatchMM(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 
@@ -81,93 +90,19 @@ def test_programs_answer_as_without_passes(program: Program, verification: _Veri
 # --------------------------------------------------------------------------------- what broken passes would get wrong
 
 
-def grows_in_a_loop(x: Tensor, n: int) -> int:
-    found: list[int] = []
-    total = 0
-    for i in range(n):
-        total += len(found) * 10 + x.dim() + i
-        found.append(total)
-        x.unsqueeze_(0)
-    return total
-
-
-def ends_early(x: Tensor, n: int) -> Tensor:
-    for i in range(5):
-        x = x * 2 + i
-        if i == n:
-            break
-    for j in range(3):
-        for k in range(2):
-            x = x + j * k
-    return x
-
-
-def never_comes_to_it(x: Tensor, n: int) -> int:
-    total = n
-    for _ in range(n - 3):
-        total += n * x.dim() + n // (n - n)
-    return total
-
-
-def branches_begin_alike(x: Tensor, n: int) -> Tensor:
-    if n > 2:
-        y = x.mul_(2) + 1
-        z = y * n
-    else:
-        y = x.mul_(2) + 1
-        z = y - n
-    if n > 2:
-        return z + x.neg()
-    return z + y.neg()
-
-
-def answers_minus_zero(x: Tensor, n: int) -> tuple[Tensor, float, int, bool]:
-    zero = -0.0 * n
-    number = float("nan") * n
-    return x + 0, zero + 0, (n * 1 + 0) // 1, not (number < 1.0) and not (number == 1.0)
-
-
-def wants_another_number_of_chunks(x: Tensor, n: int) -> Tensor:
-    a, b, c = x.chunk(3, 0)
-    d, e = x.chunk(3, n - n)
-    return a + b + c + d + e
-
-
-def multiplies_matrices(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Sums of products that broadcast, and products that share a factor on either side."""
-    weight = torch.outer(x, x + 1)
-    rows = torch.stack([x, x * 2, x - 1])
-    first = x.unsqueeze(0) if n > 2 else rows
-    total = first.mm(weight) + rows.mm(weight + 1) + (rows + n).mm(weight) + (rows - 1).mm(weight * 2)
-    shared = weight * n
-    steps = (rows + 1).mm(shared).relu() + (rows + 2).mm(shared).relu()
-    steps = steps - (rows * 3).mm(shared).relu() * (rows - steps).mm(shared).relu() + (first * 5).mm(shared).relu()
-    left = torch.stack([x.flip(0), x])
-    columns = rows.t()
-    views = left.mm(columns).view(-1) + left.mm(columns * 2).view(-1) * left.mm(columns + 1).view(-1)
-    views = views - left.mm(columns - n).view(-1)
-    return total + steps, views
-
-
-PROGRAMS_OF_ITS_OWN = [
-    multiplies_matrices,
-    grows_in_a_loop,
-    ends_early,
-    never_comes_to_it,
-    branches_begin_alike,
-    answers_minus_zero,
-    wants_another_number_of_chunks,
-]
-
-
-@pytest.mark.parametrize("program", PROGRAMS_OF_ITS_OWN)
+@pytest.mark.parametrize("program", programs.PROGRAMS)
 def test_answers_of(program: Callable[..., object], verification: _Verification) -> None:
     function = rekindle.script(program)
-    for length, n in itertools.product((1, 3, 4, 6), (-1, 1, 2, 3, 4)):
-        inputs = (torch.linspace(-1, 1, length), n)
-        where = f"{program.__name__} (length {length}, n {n})"
+    for inputs in INPUTS:
+        where = f"{program.__name__} (length {len(inputs[0])}, n {inputs[1]})"
         found = outcome(function, inputs)
         with rekindle.optimized_execution(False):
             assert_same_outcome(found, outcome(function, inputs), where)
         assert_same_outcome(found, outcome(program, inputs), where)
     assert verification.runs > 0
+
+
+@pytest.mark.parametrize("program", programs.PROGRAMS)
+def test_answers_of_specialised(program: Callable[..., object]) -> None:
+    """Passes use what is known of the tensors."""
+    assert disagreements(program, (*PASSES, *OPTIMIZATION), specialised=True) == []
