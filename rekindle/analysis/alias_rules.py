@@ -405,6 +405,12 @@ class AliasRules:
         for block in node.blocks:
             self.visit_block(block)
 
+    def _visit_gradient(self, node: Node) -> None:
+        """What the block computes, or nothing."""
+        self.visit_block(node.blocks[0])
+        for output, result in zip(node.outputs, node.blocks[0].outputs, strict=True):
+            self._set_to_values(output, [result])
+
     def forget(self, node: Node) -> None:
         """Leave out what ``node``, which is about to go, does."""
         self.writers.pop(node, None)
@@ -472,6 +478,7 @@ _RULES: Final[dict[str, Callable[[AliasRules, Node], None]]] = {
     "prim::If": AliasRules._visit_if,
     "prim::Loop": AliasRules._visit_loop,
     "prim::With": AliasRules._visit_with,
+    "prim::GradOf": AliasRules._visit_gradient,
     **dict.fromkeys(RUNS_NOW, AliasRules._visit_run_now),
     **dict.fromkeys(LAZY, AliasRules._visit_run_later),
     **dict.fromkeys(WAITS, AliasRules._visit_wait),

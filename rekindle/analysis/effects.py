@@ -47,7 +47,7 @@ RUNS_NOW = frozenset(
 )
 """Kinds that run their subgraph as if its nodes stood in their place."""
 
-CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With"})
+CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::GradOf"})
 
 _SIDE_EFFECTS = frozenset(
     {

@@ -91,6 +91,12 @@ def _check_loop(node: Node) -> None:
     _check_results(node, 0, block.outputs[1:])
 
 
+def _check_gradient(node: Node) -> None:
+    _check_count(node.blocks, 1, "block")
+    _check_count(node.blocks[0].inputs, 0, "input", "block0")
+    _check_results(node, 0, node.blocks[0].outputs)
+
+
 def _check_results(node: Node, index: int, results: Sequence[Value]) -> None:
     _check_count(results, len(node.outputs), "output", f"block{index}")
     for output, result in zip(node.outputs, results, strict=True):
@@ -201,6 +207,7 @@ def _check_attribute(node: Node) -> None:
 RULES: Final[dict[str, Callable[[Node], None]]] = {
     "prim::If": _check_if,
     "prim::Loop": _check_loop,
+    "prim::GradOf": _check_gradient,
     "prim::Constant": _check_constant,
     "prim::ListConstruct": _check_list,
     "prim::DictConstruct": _check_dict,

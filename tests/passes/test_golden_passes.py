@@ -20,7 +20,7 @@ from rekindle.passes.changes import ChangeLog
 from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
 
-WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing"}
+WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing", "lower_graph"}
 """Passes whose golden text is not made of single graphs; each has a test of its own that writes it."""
 
 

@@ -1,0 +1,60 @@
+"""Gradients that are only computed where there is something to compute them from say so with an ``if``.
+
+.. code-block:: text
+
+    %g : Tensor = prim::GradOf[name="aten::relu"](%d)            %p : bool = prim::AutogradAnyNonZero(%d)
+      block0():                                                  %g : Tensor = prim::If(%p)
+        %h : Tensor = aten::threshold_backward(%d, %x, %zero)      block0():
+        -> (%h)                                        becomes       %h : Tensor = aten::threshold_backward(…)
+                                                                     -> (%h)
+                                                                   block1():
+                                                                     %n : Tensor = prim::AutogradZero()
+                                                                     -> (%n)
+
+Nothing runs a ``prim::GradOf``, so that this pass, or the one that specialises what is zero, has to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.types import BOOL
+from rekindle.passes.changes import may_change
+
+
+@dataclass(slots=True)
+class LowerGradOf:
+    """See the module."""
+
+    name: ClassVar[str] = "lower_grad_of"
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.find_nodes("prim::GradOf"):
+            if may_change("lower", node):
+                _lower(node)
+                changed = True
+        return changed
+
+
+def _lower(node: Node) -> None:
+    graph = node.graph
+    exists = graph.create("prim::AutogradAnyNonZero", node.inputs, types=[BOOL], range=node.range).insert_before(node)
+    types = [output.type for output in node.outputs]
+    choice = graph.create("prim::If", [exists.output], types=types, range=node.range)
+    choice.callstack, choice.scope = node.callstack, node.scope
+    then, otherwise = choice.add_block(), choice.add_block()
+    choice.insert_before(node)
+    body = node.blocks[0]
+    for inner in body.nodes:
+        inner.move_before(then.return_node)
+    for result in body.outputs:
+        then.add_output(result)
+        zero = graph.create("prim::AutogradZero", range=node.range)
+        otherwise.add_output(otherwise.append(zero).output)
+    for old, output in zip(node.outputs, choice.outputs, strict=True):
+        old.replace_all_uses_with(output)
+        output.copy_metadata(old)
+    node.destroy()

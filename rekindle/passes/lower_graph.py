@@ -1,0 +1,98 @@
+"""A method becomes a function of what it reads of its module: attributes are inputs, and ``self`` is none.
+
+.. code-block:: text
+
+    graph(%self : __torch__.Net, %x : Tensor):               graph(%x : Tensor, %fc.weight : Tensor):
+      %fc : … = prim::GetAttr[name="fc"](%self)
+      %w : Tensor = prim::GetAttr[name="weight"](%fc)
+      %y : Tensor = aten::mm(%x, %w)               becomes     %y : Tensor = aten::mm(%x, %fc.weight)
+      return (%y)                                              return (%y)
+
+The new inputs stand behind the others, in the order in which they are first read. A module that is written to, or used
+for anything but reading its attributes (a call that was not inlined), stays an input; so do all where code runs that
+is not known, for it may write to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import ClassType, InterfaceType
+from rekindle.passes.changes import may_change
+
+_UNKNOWN: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"})
+
+
+@dataclass(slots=True)
+class LowerGraph:
+    """See the module. ``paths`` then tells what to pass for the new inputs, as ``fc.weight``, in order."""
+
+    name: ClassVar[str] = "lower_graph"
+    paths: list[str] = field(default_factory=list)
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        if any(node.kind in _UNKNOWN for node in graph.all_nodes()):
+            return False
+        for index in reversed(range(len(graph.inputs))):
+            value = graph.inputs[index]
+            if _is_module(value):
+                changed |= self._lower(graph, index)
+        return changed
+
+    def _lower(self, graph: Graph, index: int) -> bool:
+        module = graph.inputs[index]
+        reads = _reads_of(module)
+        if reads is None:
+            return False
+        for path, nodes in reads.items():
+            if not may_change("make an input of", nodes[0]):
+                return bool(self.paths)
+            new = graph.add_input(path, nodes[0].output.type)
+            self.paths.append(path)
+            for node in nodes:
+                node.output.replace_all_uses_with(new)
+                _destroy_chain(node)
+        if module.has_uses or not may_change("take away", module):
+            return bool(reads)
+        graph.block.erase_input(index)
+        return True
+
+
+def lower_graph(graph: Graph) -> list[str] | None:
+    """Make inputs of the attributes that ``graph`` reads; returns their paths, or None where a module must stay."""
+    lowering = LowerGraph()
+    lowering.run(graph)
+    return None if any(map(_is_module, graph.inputs)) else lowering.paths
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value.type, (ClassType, InterfaceType)) and value.type.is_module
+
+
+def _reads_of(module: Value) -> dict[str, list[Node]] | None:
+    """The nodes that read attributes which are no modules, by their paths; None if anything else is done."""
+    found: dict[str, list[Node]] = {}
+    pending = [(module, "")]
+    while pending:
+        value, path = pending.pop()
+        for user, _ in value.uses:
+            if user.kind != "prim::GetAttr":
+                return None
+            inner = f"{path}.{user.get_string('name')}".removeprefix(".")
+            if _is_module(user.output):
+                pending.append((user.output, inner))
+            else:
+                found.setdefault(inner, []).append(user)
+    order = {node: place for place, node in enumerate(module.graph.all_nodes())} if len(found) > 1 else {}
+    return dict(sorted(found.items(), key=lambda item: min(order.get(node, 0) for node in item[1])))
+
+
+def _destroy_chain(node: Node) -> None:
+    """Destroy a read that nobody uses, and the reads of the modules before it that were only for it."""
+    while node.kind == "prim::GetAttr" and not node.has_uses:
+        before = node.input.node
+        node.destroy()
+        node = before
