@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation, Operator
+from rekindle.ir.registry import Effects, Invocation, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ops.order import ORDER
 
@@ -38,6 +38,7 @@ class Declaration:
     has_side_effects: bool
     is_nondeterministic: bool
     passes_on: bool = False
+    invocation_for_node: Callable[[Node], Invocation] | None = None
 
     @property
     def overload(self) -> str:
@@ -48,6 +49,7 @@ class Declaration:
             parse_schema(self.text),
             operation=self.operation,
             operation_for_node=self.operation_for_node,
+            invocation_for_node=self.invocation_for_node,
             effects=self.effects,
             has_side_effects=self.has_side_effects,
             is_nondeterministic=self.is_nondeterministic,
@@ -108,14 +110,17 @@ _M = TypeVar("_M", bound=MakeOperation)
 
 
 def implements_for_node(
-    *texts: str, effects: Effects = Effects.FROM_SCHEMA, side_effects: bool = False
+    *texts: str,
+    effects: Effects = Effects.FROM_SCHEMA,
+    side_effects: bool = False,
+    invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:
     """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
-    node."""
+    node. ``invocation_for_node`` tells a shorter way for code that is written for the node."""
 
     def decorate(make: _M) -> _M:
         for text in texts:
-            _add(Declaration(text, None, make, effects, side_effects, False))
+            _add(Declaration(text, None, make, effects, side_effects, False, False, invocation_for_node))
         return make
 
     return decorate

@@ -10,13 +10,22 @@ import torch
 from torch import Tensor
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import Effects, Invocation, Operation
 from rekindle.ops.declare import implements, implements_for_node, int_attribute
 
 # --------------------------------------------------------------------------------------------------- pieces of tensors
 
 
-@implements_for_node("prim::ConstantChunk(...) -> ...", effects=Effects.SPECIAL)
+def _plain_chunk(node: Node) -> Invocation:
+    """The chunks, however many: Python counts those that it gives names to, and says the same."""
+    chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
+    if chunks == 1:
+        return Invocation(constant_chunk(node), (0,))
+    chunk = torch.chunk
+    return Invocation(lambda self: chunk(self, chunks, dim), (0,))
+
+
+@implements_for_node("prim::ConstantChunk(...) -> ...", effects=Effects.SPECIAL, invocation_for_node=_plain_chunk)
 def constant_chunk(node: Node) -> Operation:
     """``torch.chunk`` with ``chunks`` and ``dim`` as attributes; the node has one output for each chunk.
 

@@ -38,14 +38,14 @@ graph(%x : Long(*)):
   return (%b)
 """,
     "of another dtype, or of other sizes, the sum might be": """
-graph(%x : Tensor, %y : Float(*, *), %z : Double(*, *)):
+graph(%x : Tensor, %y : Float(*, *), %z : Double(*, *), %w : Float(*, *)):
   %one : int = prim::Constant[value=1]()
   %a : Tensor = aten::neg(%x)
   %b : Tensor = aten::add_(%a, %one, %one)
   %c : Float(*, *) = aten::neg(%y)
   %d : Float(*, *) = aten::add_(%c, %z, %one)
   %e : Float(*, *) = aten::neg(%y)
-  %f : Float(*, *) = aten::mul(%y, %y)
+  %f : Float(*, *) = aten::mul(%y, %w)
   %g : Float(*, *) = aten::add_(%e, %f, %one)
   return (%b, %d, %g)
 """,
