@@ -62,10 +62,11 @@ def propagate_types(
 
 
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
-    """Write what :func:`propagate_types` found of tensors into the graph; returns whether anything changed."""
+    """Write what :func:`propagate_types` found of tensors, and of tuples of them, into the graph; returns whether
+    anything changed."""
     changed = False
     for value, type in types.items():
-        if value.graph is graph and isinstance(value.type, TensorType) and type != value.type:
+        if value.graph is graph and isinstance(value.type, (TensorType, TupleType)) and type != value.type:
             value.set_type(type)
             changed = True
     return changed

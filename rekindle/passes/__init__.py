@@ -22,7 +22,7 @@ from rekindle.passes.insert_profiling import InsertProfiling as InsertProfiling
 from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
 from rekindle.passes.lower_grad_of import LowerGradOf as LowerGradOf
-from rekindle.passes.lower_graph import LowerGraph as LowerGraph, lower_graph as lower_graph
+from rekindle.passes.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ def disagreements(
 ) -> list[str]:
     """How the answers of ``program``, run by Python, differ from those of its graph after ``passes``: a line for each
     of ``inputs`` where they do. ``specialised`` graphs know dtypes, devices, ranks and what needs a gradient."""
-    record = rekindle.script(program)._record
+    record = rekindle.script(_again(program))._record
     found = []
     for each in inputs:
         function = optimized_function(record.graph, passes, each if specialised else None)
@@ -40,6 +41,14 @@ def disagreements(
         except AssertionError as why:
             found.append(str(why).partition("\n")[0])
     return found
+
+
+def _again(program: Callable[..., object]) -> Callable[..., object]:
+    """The same function as another object, which was not compiled before."""
+    assert isinstance(program, FunctionType)
+    copy = FunctionType(program.__code__, program.__globals__, program.__name__)
+    copy.__annotations__ = dict(program.__annotations__)
+    return copy
 
 
 def optimized_function(

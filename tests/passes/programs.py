@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -81,7 +82,7 @@ def writes_in_place(x: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, list[Ten
     y = x * n
     y.neg_().add_(1).mul_(x)
     torch.relu_(y)
-    whole = x + 1
+    whole = x + 1.25
     part = whole[0]
     part.neg_()
     whole.floor_()
@@ -102,9 +103,27 @@ def writes_in_place(x: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, list[Ten
     return y, whole, last + kept[0], found
 
 
+def builds_lists(x: Tensor, n: int) -> tuple[list[Tensor], list[int]]:
+    found = [x, x + 1]
+    found.append(x * 2)
+    found[1] = x - n
+    found.insert(0, found.pop())
+    found.reverse()
+    numbers = [n]
+    numbers += [n + 1, n + 2]
+    numbers.extend([numbers[n], 5])
+    return found, numbers
+
+
+def copies_by_adding_zero(x: Tensor, n: int) -> Tensor:
+    y = x + 0
+    y.neg_()
+    return x - y * n
+
+
 def writes_to_integers(x: Tensor, n: int) -> Tensor:
     """What becomes a fraction, or longer, is an error where it is written."""
-    y = x.mul(4).long()
+    y = torch.ones_like(x, dtype=torch.int64) * n
     y.add_(n)
     if n > 3:
         y.mul_(0.5)
@@ -113,14 +132,169 @@ def writes_to_integers(x: Tensor, n: int) -> Tensor:
     return y.clamp_(0, 2)
 
 
+def reads_between_writes(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    x = x.clone()
+    a = x.neg()
+    x.add_(n)
+    b = x.neg()
+    return a - b, a
+
+
+def draws_twice(x: Tensor, n: int) -> Tensor:
+    return torch.rand_like(x) - torch.rand_like(x) * n
+
+
+def writes_to_a_view(x: Tensor, n: int) -> Tensor:
+    y = x * n
+    y[0].neg_()
+    return y
+
+
+def tells_zeros_apart(x: Tensor, n: int) -> tuple[float, float]:
+    zero = 0.0
+    negative = -0.0
+    if n > 1:
+        negative = zero
+    return math.copysign(1.0, zero), math.copysign(1.0, negative)
+
+
+def _less_twice(a: Tensor, b: Tensor) -> Tensor:
+    return a - b * 2
+
+
+def calls_another(x: Tensor, n: int) -> Tensor:
+    return _less_twice(x, x + n)
+
+
+def takes_tuples_apart(x: Tensor, n: int) -> Tensor:
+    pair = (x, x + n)
+    first, second = pair
+    return first - second * 2
+
+
+def takes_chunks_of_what_changes(x: Tensor, n: int) -> Tensor:
+    x = x * n
+    pieces = x.chunk(3, 0)
+    x.unsqueeze_(0)
+    a, b, c = pieces
+    return a - b * c
+
+
+def branches_differ(x: Tensor, n: int) -> Tensor:
+    if n > 2:
+        y = x * 2
+    else:
+        y = x * 3
+    return y
+
+
+def halves_integers(x: Tensor, n: int) -> Tensor:
+    """It is an error."""
+    y = torch.ones_like(x, dtype=torch.int64) * n
+    y.mul_(0.5)
+    return y
+
+
+def writes_to_a_factor(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Between products that are added up, and between products that share it."""
+    a = torch.outer(x, x)
+    b = a + n
+    total = a.mm(b) + b.mm(a)
+    b.add_(1)
+    total = total + (a.mm(a) + b.mm(b))
+    p, q = a.mm(b).relu(), (a + 1).mm(b).relu()
+    b.mul_(2)
+    r, s = (a + 2).mm(b).relu(), (a + 3).mm(b).relu()
+    first, second = a.mm(b), b.mm(a)
+    third, fourth = b.mm(b), a.mm(a)
+    a.add_(1)
+    return total + (first + second) + (third + fourth) + a.mm(b), p - q * r - s
+
+
+def breaks_out(x: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        x = x + i + 1
+        if i == 2:
+            break
+    return x
+
+
+def subtracts_from_the_right(x: Tensor, n: int) -> Tensor:
+    return torch.rsub(x, x * n, alpha=2)
+
+
+def returns_in_another_order(x: Tensor, n: int) -> Tensor:
+    a = x
+    b = x * 2
+    if n > 1:
+        a = x + 1
+        b = x - 1
+    return b * 2 - a * 3
+
+
+def gives_two_tensors(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    return _written(x.neg(), n), x.neg()
+
+
+def _written(x: Tensor, n: int) -> Tensor:
+    return x
+
+
+def refuses_some(x: Tensor, n: int) -> Tensor:
+    if n == 2:
+        raise ValueError("two")
+    return x
+
+
+def chooses_constants(x: Tensor, n: int) -> Tensor:
+    factor = 2
+    if n > 2:
+        factor = 3
+    return x * factor
+
+
+def _two_calls_with_effects(x: Tensor, n: int) -> int:
+    x.add_(n)
+    return n + 1
+
+
+def ignores_results(x: Tensor, n: int) -> Tensor:
+    _two_calls_with_effects(x, n)
+    found = [n]
+    found.append(3)
+    for i in range(2):
+        found[0] += i
+        x.mul_(found[0])
+    return x
+
+
 PROGRAMS: tuple[Callable[..., object], ...] = (
     multiplies_matrices,
+    writes_to_a_factor,
     writes_in_place,
+    builds_lists,
+    copies_by_adding_zero,
     writes_to_integers,
+    halves_integers,
+    writes_to_a_view,
+    reads_between_writes,
+    draws_twice,
     grows_in_a_loop,
     ends_early,
+    breaks_out,
     never_comes_to_it,
     branches_begin_alike,
+    branches_differ,
+    returns_in_another_order,
     answers_minus_zero,
+    tells_zeros_apart,
     wants_another_number_of_chunks,
+    takes_chunks_of_what_changes,
+    takes_tuples_apart,
+    calls_another,
+    gives_two_tensors,
+    refuses_some,
+    chooses_constants,
+    ignores_results,
+    subtracts_from_the_right,
 )

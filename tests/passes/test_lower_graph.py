@@ -12,8 +12,9 @@ from torch import Tensor, nn
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
-from rekindle.passes import Inlining, LowerGraph, PassManager, lower_graph
+from rekindle.passes import Inlining, LowerGraph, PassManager
 from rekindle.passes.changes import ChangeLog
+from rekindle.passes.lower_graph import lower_graph
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
 from tests.support.golden import GoldenTexts

@@ -1,0 +1,422 @@
+"""Passes that are broken on purpose: the answers of some program tell.
+
+Each variant leaves out one thing that its pass has to look at, or does one thing wrong. What does not show in any
+answer would be a hole in the tests, and a pass without a variant is one in this table.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.passes import (
+    CLEANUP_AFTER_EMISSION,
+    Inlining,
+    LowerGradOf,
+    PassManager,
+    RemoveExpands,
+    SpecializeAutogradZero,
+    batch_mm,
+    canonicalize_modified_loops,
+    canonicalize_ops,
+    canonicalize_outputs,
+    common_subexpression_elimination,
+    constant_pooling,
+    constant_propagation,
+    dead_code_elimination,
+    hoist_from_if,
+    loop_invariant_motion,
+    loop_unrolling,
+    lower_graph,
+    lower_simple_tuples,
+    normalize_ops,
+    peephole,
+    remove_expands,
+    remove_mutation,
+    specialize_autograd_zero,
+)
+from rekindle.passes.constants import constant_int
+from rekindle.runtime.pipelines import OPTIMIZATION
+from tests.passes import programs, test_lower_graph
+from tests.passes.answers import disagreements, optimized_function
+from tests.passes.cases import CASES
+from tests.passes.test_answers import PASSES
+from tests.passes.test_golden_passes import passes
+
+Patch = pytest.MonkeyPatch
+ALL = (*OPTIMIZATION, *PASSES)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """``breaks`` breaks the pass; ``differing`` tells where answers differ, and is empty where none do."""
+
+    name: str
+    how: str
+    breaks: Callable[[Patch], None]
+    differing: Callable[[], Sequence[str]]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.how}"
+
+
+def plain(program: Callable[..., object]) -> Callable[[], Sequence[str]]:
+    """The answers of ``program`` after all passes."""
+    return lambda: disagreements(program, ALL)
+
+
+def specialised(program: Callable[..., object]) -> Callable[[], Sequence[str]]:
+    """The same where passes know dtypes and ranks."""
+    return lambda: disagreements(program, ALL, specialised=True)
+
+
+# ------------------------------------------------------------------------------------------------------- ways to break
+
+
+def no_writers(patch: Patch) -> None:
+    patch.setattr(AliasDb, "has_writers", lambda self, subject: False)
+
+
+def replaced(owner: Any, name: str, new: Any) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(owner, name, new)
+
+
+def _merges_random_numbers(patch: Patch) -> None:
+    patch.setattr(common_subexpression_elimination, "is_nondeterministic", lambda node: False)
+
+
+def _inlines_with_arguments_turned_round(patch: Patch) -> None:
+    insert = Graph.insert_graph
+    patch.setattr(Graph, "insert_graph", lambda self, callee, inputs: insert(self, callee, list(inputs)[::-1]))
+
+
+def _unpacks_backwards(patch: Patch) -> None:
+    replace = lower_simple_tuples._replace
+    patch.setattr(lower_simple_tuples, "_replace", lambda node, values: replace(node, values[::-1]))
+
+
+def _one_turn_too_few(patch: Patch) -> None:
+    count = loop_unrolling.constant_int
+    patch.setattr(loop_unrolling, "constant_int", lambda value: (count(value) or 1) - 1)
+
+
+def _shares_the_other_factor(patch: Patch) -> None:
+    candidates = batch_mm._Sides._candidates
+    patch.setattr(batch_mm._Sides, "_candidates", lambda self, block, side: candidates(self, block, 1 - side))
+
+
+def _turns_factors_round(patch: Patch) -> None:
+    create = Graph.create
+
+    def turned(self: Graph, kind: str, inputs: Any = (), **keywords: Any) -> Any:
+        return create(self, kind, list(inputs)[::-1] if kind == "prim::MMTreeReduce" else inputs, **keywords)
+
+    patch.setattr(Graph, "create", turned)
+
+
+def _runs_at_least_once(patch: Patch) -> None:
+    canonicalise = canonicalize_modified_loops._canonicalize
+
+    def without_start(loop: Any) -> None:
+        canonicalise(loop)
+        with loop.graph.inserting_before(loop):
+            loop.replace_input(1, loop.graph.insert_constant(True))
+
+    patch.setattr(canonicalize_modified_loops, "_canonicalize", without_start)
+
+
+def _leaves_operands_in_order(patch: Patch) -> None:
+    replace = normalize_ops._replace
+    patch.setattr(normalize_ops, "_replace", lambda node, kind, order=None: replace(node, kind))
+
+
+def _leaves_results_in_order(patch: Patch) -> None:
+    patch.setattr(canonicalize_outputs, "_permute", canonicalize_outputs._permute_outputs)
+
+
+def _adds_nothing_to_tensors_either(patch: Patch) -> None:
+    def rule(hole: Any, node: Any) -> bool:
+        return constant_int(node.inputs[1]) == 0 and bool(hole.replace(node.output, node.inputs[0]))
+
+    patch.setitem(peephole._RULES, "aten::add", (rule,))
+
+
+def _takes_zeros_for_one(patch: Patch) -> None:
+    def key(node: Any) -> object:
+        return constant_pooling.value_key(node)
+
+    patch.setattr(constant_pooling, "value_key", lambda node: str(node["value"]).lstrip("-"), raising=False)
+    patch.setattr(constant_pooling, "constant_key", key)
+
+
+def _asks_whether_all_are_missing(patch: Patch) -> None:
+    create = Graph.create
+
+    def other(self: Graph, kind: str, *arguments: Any, **keywords: Any) -> Any:
+        other = "prim::AutogradAllZero" if kind == "prim::AutogradAnyNonZero" else kind
+        return create(self, other, *arguments, **keywords)
+
+    patch.setattr(Graph, "create", other)
+
+
+def _takes_unknown_gradients_for_there(patch: Patch) -> None:
+    known = specialize_autograd_zero._Specialization.known
+    patch.setattr(
+        specialize_autograd_zero._Specialization,
+        "known",
+        lambda self, values: [each is not False for each in known(self, values)],
+    )
+
+
+def _wires_attributes_crosswise(patch: Patch) -> None:
+    reads_of = lower_graph._reads_of
+
+    def crosswise(module: Any) -> Any:
+        reads = reads_of(module)
+        return reads and dict(zip(reads, reversed(list(reads.values())), strict=True))
+
+    patch.setattr(lower_graph, "_reads_of", crosswise)
+
+
+# ---------------------------------------------------------------------------------- graphs that no program brings about
+
+
+def _differing(graph: Graph, inputs: Sequence[object], expected: object, what: str) -> list[str]:
+    try:
+        torch.testing.assert_close(test_lower_graph.run(graph, *inputs), expected)
+    except (AssertionError, TypeError, RuntimeError) as why:
+        return [f"{what}: {why}"]
+    return []
+
+
+def _gradients_after(each: Any, title: str, expected: Callable[..., object]) -> Sequence[str]:
+    """Answers of a case of a pass on gradients, each of which may be missing."""
+    x = torch.linspace(-1, 1, 4)
+    found: list[str] = []
+    for inputs in ((None, x, x), (None, None, x)):
+        graph = parse_graph(CASES[each.name][title].lstrip())
+        PassManager().run(graph, [each, LowerGradOf()])
+        found += _differing(graph, inputs, expected(*inputs), f"{title} {inputs}")
+    return found
+
+
+def _sums_of_gradients() -> Sequence[str]:
+    def expected(a: None, b: Tensor | None, x: Tensor) -> object:
+        sums = -x + torch.relu(x)
+        return b, None, sums if b is None else sums + b
+
+    return _gradients_after(SpecializeAutogradZero(), next(iter(CASES["specialize_autograd_zero"])), expected)
+
+
+def _lowered_gradients() -> Sequence[str]:
+    x, y = torch.linspace(-1, 1, 4), torch.linspace(1, 2, 4)
+    title = next(iter(CASES["lower_grad_of"]))
+    found: list[str] = []
+    for d, e in ((x, y), (None, None)):
+        graph = parse_graph(CASES["lower_grad_of"][title].lstrip())
+        PassManager().run(graph, [LowerGradOf()])
+        expected = (None, None) if d is None or e is None else (d * (x > 0) * y, e * x)
+        found += _differing(graph, (d, e, x, y), expected, title)
+    return found
+
+
+class _TwoOffsets(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+        self.second = torch.nn.Parameter(torch.tensor([3.0, 5.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.first) * self.second
+
+
+def _lowered_module() -> Sequence[str]:
+    compiled, graph = test_lower_graph.inlined(_TwoOffsets())
+    paths = lower_graph.lower_graph(graph)
+    assert paths is not None
+    x = torch.tensor([0.5, -1.0])
+    attributes = [operator.attrgetter(path)(compiled) for path in paths]
+    return _differing(graph, (x, *attributes), compiled(x), "lowered")
+
+
+def _two_tensors() -> Sequence[str]:
+    function = optimized_function(rekindle.script(programs.gives_two_tensors).graph, ALL)
+    first, second = function(torch.ones(2), 1)
+    return ["both are one tensor"] if first.data_ptr() == second.data_ptr() else []
+
+
+def _expanded_explicitly() -> Sequence[str]:
+    text = """graph(%x : Tensor, %sizes : int[], %implicit : bool):
+  %false : bool = prim::Constant[value=0]()
+  %e : Tensor = aten::expand(%x, %sizes, %false)
+  %s : Tensor = aten::relu(%e)
+  return (%s)
+"""
+    graph = parse_graph(text)
+    PassManager().run(graph, [RemoveExpands()])
+    x = torch.linspace(-1, 1, 3)
+    return _differing(graph, (x, [2, 3], False), x.relu().expand(2, 3), "expanded")
+
+
+# --------------------------------------------------------------------------------------------------------- the variants
+
+_MOTION = loop_invariant_motion._Motion
+
+BROKEN = (
+    Broken(
+        "common_subexpression_elimination", "skips the alias check", no_writers, plain(programs.reads_between_writes)
+    ),
+    Broken(
+        "common_subexpression_elimination", "merges random numbers", _merges_random_numbers, plain(programs.draws_twice)
+    ),
+    Broken(
+        "common_subexpression_elimination",
+        "lets a caller get one tensor twice",
+        replaced(common_subexpression_elimination._Elimination, "_may_be_one", lambda self, known, node: True),
+        _two_tensors,
+    ),
+    Broken(
+        "dead_code_elimination",
+        "ignores writes",
+        replaced(dead_code_elimination, "may_write", lambda node: False),
+        plain(programs.writes_to_a_view),
+    ),
+    Broken(
+        "dead_code_elimination",
+        "ignores side effects",
+        replaced(dead_code_elimination, "has_side_effects", lambda node: False),
+        plain(programs.refuses_some),
+    ),
+    Broken("constant_pooling", "takes zeros for one", _takes_zeros_for_one, plain(programs.tells_zeros_apart)),
+    Broken(
+        "constant_propagation",
+        "looks at one branch only",
+        replaced(constant_propagation, "_common_value", lambda then, otherwise: _if_constant(then)),
+        plain(programs.chooses_constants),
+    ),
+    Broken(
+        "constant_propagation",
+        "removes loops that run once",
+        replaced(constant_propagation, "constant_int", lambda value: 0),
+        plain(programs.ends_early),
+    ),
+    Broken("inlining", "swaps arguments", _inlines_with_arguments_turned_round, plain(programs.calls_another)),
+    Broken("lower_simple_tuples", "swaps elements", _unpacks_backwards, plain(programs.takes_tuples_apart)),
+    Broken(
+        "canonicalize_ops",
+        "takes chunks later than the program",
+        replaced(canonicalize_ops, "_stands_right_behind", lambda node, first: True),
+        plain(programs.takes_chunks_of_what_changes),
+    ),
+    Broken(
+        "peephole", "adds no zero to tensors", _adds_nothing_to_tensors_either, plain(programs.copies_by_adding_zero)
+    ),
+    Broken(
+        "peephole",
+        "skips the alias check",
+        replaced(peephole._Peephole, "is_as_made", lambda self, *values: True),
+        plain(programs.grows_in_a_loop),
+    ),
+    Broken(
+        "hoist_from_if",
+        "compares kinds only",
+        replaced(hoist_from_if, "_are_alike", lambda mine, theirs: mine.kind == theirs.kind),
+        plain(programs.branches_differ),
+    ),
+    Broken(
+        "loop_invariant_motion",
+        "moves what may raise",
+        replaced(_MOTION, "_may_move", lambda self, node: not node.blocks),
+        plain(programs.never_comes_to_it),
+    ),
+    Broken(
+        "loop_invariant_motion",
+        "skips the alias check",
+        replaced(_MOTION, "_is_written", lambda self, node, index: False),
+        plain(programs.grows_in_a_loop),
+    ),
+    Broken("loop_unrolling", "one turn too few", _one_turn_too_few, plain(programs.ends_early)),
+    Broken(
+        "remove_mutation",
+        "skips the alias check",
+        replaced(remove_mutation._TensorMutation, "_is_unknown", lambda self, written, node: True),
+        plain(programs.writes_in_place),
+    ),
+    Broken(
+        "remove_mutation",
+        "forgets that the dtype stays",
+        replaced(remove_mutation, "functional_kind", lambda node, sizes_stay: _without_underscore(node)),
+        specialised(programs.halves_integers),
+    ),
+    Broken(
+        "remove_mutation",
+        "takes every index of a list for the first",
+        replaced(remove_mutation, "_index_in", lambda node, contents: 0),
+        plain(programs.builds_lists),
+    ),
+    Broken("batch_mm", "skips the alias check", no_writers, plain(programs.writes_to_a_factor)),
+    Broken("batch_mm", "shares the other factor", _shares_the_other_factor, plain(programs.multiplies_matrices)),
+    Broken("batch_mm", "turns factors round", _turns_factors_round, plain(programs.multiplies_matrices)),
+    Broken("canonicalize_modified_loops", "runs at least once", _runs_at_least_once, plain(programs.breaks_out)),
+    Broken(
+        "normalize_ops", "leaves operands in order", _leaves_operands_in_order, plain(programs.subtracts_from_the_right)
+    ),
+    Broken(
+        "canonicalize_outputs",
+        "leaves results in order",
+        _leaves_results_in_order,
+        plain(programs.returns_in_another_order),
+    ),
+    Broken("lower_grad_of", "turns the question round", _asks_whether_all_are_missing, _lowered_gradients),
+    Broken(
+        "specialize_autograd_zero", "takes too much for there", _takes_unknown_gradients_for_there, _sums_of_gradients
+    ),
+    Broken("lower_graph", "wires attributes crosswise", _wires_attributes_crosswise, _lowered_module),
+    Broken(
+        "remove_expands",
+        "removes explicit ones",
+        replaced(remove_expands, "_is_for_broadcasting", lambda node: True),
+        _expanded_explicitly,
+    ),
+)
+
+
+def _without_underscore(node: Any) -> str | None:
+    return node.kind[:-1] if node.kind.endswith("_") and not node.kind.endswith("__") else None
+
+
+def _if_constant(value: Any) -> Any:
+    return value if value.node.kind == "prim::Constant" else None
+
+
+WITHOUT = {
+    "annotate_warns": "changes no answer: its numbers keep warnings apart, which its golden text holds",
+}
+"""Passes that run on programs and have no variant here, and why."""
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_a_broken_pass_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken.differing() == []
+    with monkeypatch.context() as patch:
+        broken.breaks(patch)
+        found = broken.differing()
+    assert found, "no answer tells"
+
+
+def test_every_pass_has_a_broken_variant() -> None:
+    """Those that run on programs, and those that stand in this folder's tests of answers."""
+    wanted = {each.name for each in (*CLEANUP_AFTER_EMISSION, *OPTIMIZATION, *PASSES, Inlining())}
+    have = {broken.name for broken in BROKEN}
+    assert have <= set(passes())
+    assert wanted - have == set(WITHOUT)

@@ -1,0 +1,190 @@
+"""The LSTM cell of TorchScript's technical overview on its way through the executor, held against the overview's graphs
+and against what torch.jit makes of it today.
+
+The overview tells of tensors their dtypes and ranks; today's printers add whether a gradient is needed, and the device.
+The golden files have all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+import rekindle
+import tests.overview_programs as programs
+from rekindle.analysis.type_propagation import propagate_types, refine_types
+from rekindle.ir.graph import Graph
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.printer import print_graph
+from rekindle.ir.types import TensorType
+from rekindle.passes import (
+    BatchMM,
+    CanonicalizeOps,
+    CommonSubexpressionElimination,
+    ConstantPooling,
+    ConstantPropagation,
+    DeadCodeElimination,
+    LoopUnrolling,
+    Pass,
+    PassManager,
+    Peephole,
+    RemoveExpands,
+)
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
+from tests.support.golden import GoldenTexts
+from tests.support.oracle import normalise, script_with_torch
+from tests.test_overview import EXAMPLES
+
+INPUTS = (
+    *(torch.linspace(-1, 1, 6).view(2, 3), torch.linspace(0, 1, 8).view(2, 4), torch.linspace(-1, 0, 8).view(2, 4)),
+    *(torch.linspace(-1, 1, 48).view(16, 3), torch.linspace(0, 2, 64).view(16, 4)),
+    *(torch.linspace(-1, 0, 16), torch.linspace(0, 1, 16)),
+)
+
+_TYPED_INPUTS = """
+graph(%x : Float(*, *),
+      %hx : Float(*, *),
+      %cx : Float(*, *),
+      %w_ih : Float(*, *),
+      %w_hh : Float(*, *),
+      %b_ih : Float(*),
+      %b_hh : Float(*)):
+"""
+
+_UNTYPED = EXAMPLES["lstm_cell"].graph
+
+SPECIALISED = _TYPED_INPUTS + _UNTYPED.partition("):\n")[2]
+
+WITH_CONSTANT_CHUNK = f"""{_TYPED_INPUTS}\
+  %8 : int = prim::Constant[value=1]()
+  %9 : Float(*, *) = aten::t(%w_ih)
+  %10 : Float(*, *) = aten::mm(%x, %9)
+  %11 : Float(*, *) = aten::t(%w_hh)
+  %12 : Float(*, *) = aten::mm(%hx, %11)
+  %13 : Float(*, *) = aten::add(%10, %12, %8)
+  %14 : Float(*, *) = aten::add(%13, %b_ih, %8)
+  %gates : Float(*, *) = aten::add(%14, %b_hh, %8)
+  %31 : Float(*, *), %32 : Float(*, *), %33 : Float(*, *), %34 : Float(*, *) = prim::ConstantChunk[chunks=4, dim=1](%gates)
+  %ingate : Float(*, *) = aten::sigmoid(%31)
+  %forgetgate : Float(*, *) = aten::sigmoid(%32)
+  %cellgate : Float(*, *) = aten::tanh(%33)
+  %outgate : Float(*, *) = aten::sigmoid(%34)
+  %25 : Float(*, *) = aten::mul(%forgetgate, %cx)
+  %26 : Float(*, *) = aten::mul(%ingate, %cellgate)
+  %cy : Float(*, *) = aten::add(%25, %26, %8)
+  %28 : Float(*, *) = aten::tanh(%cy)
+  %hy : Float(*, *) = aten::mul(%outgate, %28)
+  %30 : (Float(*, *), Float(*, *)) = prim::TupleConstruct(%hy, %cy)
+  return (%30)
+"""  # noqa: E501
+
+WITH_CONSTANTS_PROPAGATED = re.sub(
+    r"  %31 .*\n",
+    """  %16 : Tensor[] = aten::chunk(%gates, %7, %8)
+  %31 : Float(*, *), %32 : Float(*, *), %33 : Float(*, *), %34 : Float(*, *) = prim::ListUnpack(%16)
+""",
+    WITH_CONSTANT_CHUNK.replace("  %8 :", "  %7 : int = prim::Constant[value=4]()\n  %8 :", 1),
+)
+
+
+def specialise(graph: Graph) -> None:
+    """Tell the inputs of the graph what an argument specification knows: everything but sizes and strides."""
+    for value, tensor in zip(graph.inputs, INPUTS, strict=True):
+        value.set_type(TensorType.of(tensor).with_rank_only())
+
+
+def propagate(graph: Graph) -> None:
+    PassManager().run(graph, (RemoveExpands(), ConstantPropagation()))
+    refine_types(graph, propagate_types(graph, [value.type for value in graph.inputs]))
+
+
+def canonicalise(graph: Graph) -> None:
+    PassManager().run(graph, (CanonicalizeOps(), DeadCodeElimination()))
+
+
+DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
+    DeadCodeElimination(),
+    CommonSubexpressionElimination(),
+    ConstantPooling(),
+    Peephole(),
+    LoopUnrolling(),
+    BatchMM(),
+)
+"""In the order of the overview."""
+
+
+def preserve(graph: Graph) -> None:
+    PassManager().run(graph, DERIVATIVE_PRESERVING)
+
+
+STAGES: dict[str, tuple[Callable[[Graph], None], str, tuple[str, ...]]] = {
+    "specialised": (
+        specialise,
+        SPECIALISED,
+        ("As in the overview; the types of inputs tell devices and gradients too.",),
+    ),
+    "with_constants_propagated": (
+        propagate,
+        WITH_CONSTANTS_PROPAGATED,
+        ("The overview shows it together with the next stage; here each stands by itself.",),
+    ),
+    "with_constant_chunk": (canonicalise, WITH_CONSTANT_CHUNK, ("Node for node as in the overview.",)),
+    "after_derivative_preserving_passes": (
+        preserve,
+        WITH_CONSTANT_CHUNK,
+        ("Nothing is left for them to do: the overview shows the same graph twice.",),
+    ),
+}
+"""By the name of a stage: what makes it of the one before, its graph in the overview, and notes on it."""
+
+
+def graph_at(name: str) -> Graph:
+    graph = rekindle.script(programs.lstm_cell).graph.copy()
+    for each, (step, *_) in STAGES.items():
+        step(graph)
+        if each == name:
+            return graph
+    raise KeyError(name)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_graph_is_the_overviews(name: str) -> None:
+    text = print_graph(graph_at(name), ranges=False, verbosity=1)
+    assert normalise(text) == normalise(STAGES[name][1])
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_printed_graph(name: str, golden: GoldenTexts) -> None:
+    text = print_graph(graph_at(name), ranges=False)
+    assert str(parse_graph(text)) == text
+    golden(f"overview/lstm_cell_{name}", "".join(f"# {note}\n" for note in STAGES[name][2]) + f"\n{text}")
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_answers(name: str) -> None:
+    answer = InterpreterState(Code(graph_at(name), "lstm_cell")).run(INPUTS)
+    torch.testing.assert_close(answer, programs.lstm_cell(*INPUTS), rtol=0, atol=0)
+
+
+def test_last_graph_is_that_of_torch_jit_today() -> None:
+    with executor_of_the_overview():
+        function = script_with_torch(programs.lstm_cell)
+        function(*INPUTS)
+        text = str(function.graph_for(*INPUTS))
+    ours = print_graph(graph_at("after_derivative_preserving_passes"), ranges=False, verbosity=1)
+    assert normalise(re.sub(r", (requires_grad=\d|device=cpu)", "", text)) == normalise(ours)
+
+
+@contextmanager
+def executor_of_the_overview() -> Iterator[None]:
+    """torch.jit still has it beside the one that records profiles."""
+    before = torch._C._jit_set_profiling_executor(False)
+    try:
+        yield
+    finally:
+        torch._C._jit_set_profiling_executor(before)
