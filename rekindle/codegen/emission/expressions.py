@@ -1,0 +1,113 @@
+"""Expressions as instructions on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.codegen.emission.names import Function
+from rekindle.codegen.emission.registers import cast, element_type, literal, splat, suffix, vector
+from rekindle.codegen.llvm.target import Target
+from rekindle.codegen.llvm.vector_math import vector_function
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loops.scalars import BOOL, Scalar
+
+_FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_WHOLE: Final = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
+_OWN: Final = {
+    "sqrt": "llvm.sqrt",
+    "floor": "llvm.floor",
+    "ceil": "llvm.ceil",
+    "trunc": "llvm.trunc",
+    "round": "llvm.nearbyint",
+    "copysign": "llvm.copysign",
+}
+"""Functions that LLVM has itself."""
+
+
+@dataclass(slots=True)
+class Expressions:
+    """Writes expressions for ``lanes`` elements at a time, each once. ``leaf`` writes those without operands that are
+    no constants."""
+
+    f: Function
+    target: Target
+    lanes: int
+    leaf: Callable[[Expression], str]
+    written: dict[Expression, str] = field(default_factory=dict)
+
+    def write(self, expression: Expression) -> str:
+        """The operand that holds ``expression``."""
+        found = self.written.get(expression)
+        if found is None:
+            found = self.written[expression] = self._write(expression)
+        return found
+
+    def _type(self, scalar: Scalar) -> str:
+        return vector(element_type(scalar), self.lanes)
+
+    def _write(self, e: Expression) -> str:
+        if e.kind == "constant":
+            assert isinstance(e.datum, int | float)
+            return splat(element_type(e.scalar), literal(e.datum, e.scalar), self.lanes)
+        if not e.operands:
+            return self.leaf(e)
+        values = [self.write(operand) for operand in e.operands]
+        source = e.operands[0].scalar
+        if e.kind == "cast":
+            return cast(self.f, values[0], source, e.scalar, self.lanes)
+        if e.kind == "select":
+            truth, type = self._type(BOOL), self._type(e.scalar)
+            return self.f.let(f"select {truth} {values[0]}, {type} {values[1]}, {type} {values[2]}")
+        if e.kind in _ORDERED:
+            return self._comparison(e.kind, source, values)
+        return self._arithmetic(e, values)
+
+    def _comparison(self, kind: str, scalar: Scalar, values: list[str]) -> str:
+        type = self._type(scalar)
+        if scalar.is_float:
+            return self.f.let(f"fcmp {_ORDERED[kind]} {type} {values[0]}, {values[1]}")
+        prefix = "" if kind in ("eq", "ne") else "s" if scalar.is_signed else "u"
+        return self.f.let(f"icmp {prefix}{kind} {type} {values[0]}, {values[1]}")
+
+    def _arithmetic(self, e: Expression, values: list[str]) -> str:
+        type, element = self._type(e.scalar), element_type(e.scalar)
+        instruction = (_FLOATS if e.scalar.is_float else _WHOLE).get(e.kind)
+        if instruction is not None:
+            return self.f.let(f"{instruction} {type} {values[0]}, {values[1]}")
+        if e.kind == "neg":
+            if e.scalar.is_float:
+                return self.f.let(f"fneg {type} {values[0]}")
+            return self.f.let(f"sub {type} {splat(element, '0', self.lanes)}, {values[0]}")
+        if e.kind == "not":
+            ones = splat(element, "true" if e.scalar is BOOL else "-1", self.lanes)
+            return self.f.let(f"xor {type} {values[0]}, {ones}")
+        if e.kind == "fma":
+            return self._fma(e, type, values)
+        if e.kind == "abs":
+            if e.scalar.is_float:
+                return self._intrinsic("llvm.fabs", e.scalar, values)
+            symbol = f"llvm.abs.{suffix(element, self.lanes)}"
+            return self.f.call(type, symbol, (type, values[0]), ("i1", "false"))
+        if e.kind in _OWN:
+            return self._intrinsic(_OWN[e.kind], e.scalar, values)
+        function = vector_function(e.kind, element, self.lanes, self.target)
+        self.f.module.functions[function.symbol] = function
+        text = ", ".join(f"{type} {value}" for value in values)
+        return self.f.let(f"call {type} @{function.symbol}({text})")
+
+    def _intrinsic(self, name: str, scalar: Scalar, values: list[str]) -> str:
+        type = self._type(scalar)
+        symbol = f"{name}.{suffix(element_type(scalar), self.lanes)}"
+        return self.f.call(type, symbol, *((type, value) for value in values))
+
+    def _fma(self, e: Expression, type: str, values: list[str]) -> str:
+        if self.target.has("fma"):
+            return self._intrinsic("llvm.fma", e.scalar, values)
+        product = self.f.let(f"fmul {type} {values[0]}, {values[1]}")
+        return self.f.let(f"fadd {type} {product}, {values[2]}")
+
+
+_ORDERED: Final = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+"""How floats compare: where a NaN is, only ``ne`` holds."""

@@ -1,0 +1,56 @@
+"""Lines of LLVM's language, and the functions that they call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rekindle.codegen.llvm.vector_math import VectorFunction
+
+
+@dataclass(slots=True)
+class Module:
+    """A module that is being written."""
+
+    definitions: list[str] = field(default_factory=list)
+    functions: dict[str, VectorFunction] = field(default_factory=dict)
+    """Functions of the mathematical library, by symbol."""
+    declarations: dict[str, str] = field(default_factory=dict)
+
+    def declare(self, name: str, result: str, *parameters: str) -> None:
+        """Declare a function of LLVM or of a library."""
+        self.declarations[name] = f"declare {result} @{name}({', '.join(parameters)})"
+
+
+@dataclass(slots=True)
+class Function:
+    """A function that is being written: one line after the other."""
+
+    module: Module
+    lines: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def name(self) -> str:
+        """A name that nothing has."""
+        self._count += 1
+        return f"v{self._count}"
+
+    def do(self, line: str) -> None:
+        self.lines.append(f"  {line}")
+
+    def let(self, what: str) -> str:
+        """A line that makes a value; returns the value."""
+        name = f"%{self.name()}"
+        self.lines.append(f"  {name} = {what}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def call(self, result: str, symbol: str, *arguments: tuple[str, str]) -> str:
+        """Call a function that is declared along the way; arguments are types and values."""
+        self.module.declare(symbol, result, *(type for type, _ in arguments))
+        text = ", ".join(f"{type} {value}" for type, value in arguments)
+        if result == "void":
+            self.do(f"call void @{symbol}({text})")
+            return ""
+        return self.let(f"call {result} @{symbol}({text})")

@@ -1,0 +1,95 @@
+"""Which nodes fuse, as far as the graph tells."""
+
+from __future__ import annotations
+
+from rekindle.codegen.operators import RULES, VIEWS, Rule
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
+from rekindle.passes.constants import is_constant, value_of
+
+NUMBERS = (INT, FLOAT, BOOL, NUMBER)
+
+
+def qualified_name(node: Node) -> str | None:
+    """``aten::add.Tensor``; None for a node of which no operator is known."""
+    if node.kind == "prim::ConstantChunk":
+        return node.kind
+    schema = node.schema
+    return None if schema is None else schema.qualified_name
+
+
+def rule_of(node: Node) -> Rule | None:
+    """How its elements are computed, where it is elementwise."""
+    name = qualified_name(node)
+    return None if name is None else RULES.get(name)
+
+
+def is_view(node: Node) -> bool:
+    """Whether its outputs are views of its first input."""
+    return qualified_name(node) in VIEWS
+
+
+def may_alias_input(node: Node) -> bool:
+    """Whether an output may be its first input, or a view of it."""
+    rule = rule_of(node)
+    return rule is None or rule.may_be_self
+
+
+def refusal(node: Node) -> str | None:
+    """Why ``node`` cannot be part of a kernel; None where nothing in the graph speaks against it."""
+    if node.blocks:
+        return "it has blocks"
+    name = qualified_name(node)
+    if name is None:
+        return "no operator of this kind is known"
+    rule = RULES.get(name)
+    if rule is None and name not in VIEWS:
+        return "kernels do not know this operator"
+    for value in (*node.inputs, *node.outputs):
+        if isinstance(value.type, TensorType):
+            reason = _of_type(value.type)
+            if reason is not None:
+                return reason
+    if rule is None:
+        return _of_view(node)
+    schema = node.schema
+    assert schema is not None
+    return _of_arguments(node, schema, rule)
+
+
+def _of_type(type: TensorType) -> str | None:
+    if type.device is not None and type.device.type != "cpu":
+        return f"kernels are made for the CPU, and a tensor stands on {type.device}"
+    if type.dtype is not None and type.dtype.is_complex:
+        return "kernels do not know complex numbers"
+    if type.undefined:
+        return "a tensor is undefined"
+    return None
+
+
+def _of_view(node: Node) -> str | None:
+    for value in node.inputs[1:]:
+        if not _is_literal(value):
+            return f"%{value.name} is not constant"
+    return None
+
+
+def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
+    for argument, value in zip(schema.arguments, node.inputs, strict=True):
+        if isinstance(value.type, TensorType):
+            continue
+        if _is_literal(value):
+            if argument.name == "train" and value_of(value.node):
+                return "it draws random numbers"
+            continue
+        if argument.name in rule.constants:
+            return f"its argument '{argument.name}' is not constant"
+        if value.type not in NUMBERS:
+            return f"its argument '{argument.name}' is neither a tensor nor a number"
+    return None
+
+
+def _is_literal(value: Value) -> bool:
+    """Whether it is a constant other than a tensor."""
+    return is_constant(value) and not isinstance(value.type, TensorType)

@@ -1,0 +1,222 @@
+"""Operators that work on elements become one kernel: a ``prim::FusionGroup`` with a graph of its own.
+
+.. code-block:: text
+
+    %a : Tensor = aten::mul(%x, %y)                  %c : Tensor = prim::FusionGroup_0(%x, %y)
+    %b : Tensor = aten::mm(%x, %y)                   %b : Tensor = aten::mm(%x, %y)
+    %c : Tensor = aten::tanh(%a)            becomes  return (%b, %c)
+    return (%b, %c)
+                                                     with prim::FusionGroup_0 = graph(%0 : Tensor,
+                                                           %1 : Tensor):
+                                                       %2 : Tensor = aten::mul(%0, %1)
+                                                       %3 : Tensor = aten::tanh(%2)
+                                                       return (%3)
+
+From its last operator on, a group takes in those that make its inputs, wherever the alias database allows to move them
+there. A view joins where all its users are in the group: what leaves a group is a new tensor, and a view is none.
+Which dtypes and sizes a kernel can be made of is found out when the group runs, and what none can be made of runs
+operator by operator, so that nothing here is assumed of tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+from weakref import WeakKeyDictionary
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.codegen.fusible import may_alias_input, refusal, rule_of
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import TensorType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import is_constant
+
+KIND: Final = "prim::FusionGroup"
+
+
+@dataclass(slots=True, frozen=True)
+class Blocker:
+    """A node on tensors that became part of no group, and why."""
+
+    kind: str
+    range: SourceRange
+    reason: str
+
+
+_BLOCKERS: Final[WeakKeyDictionary[Graph, list[Blocker]]] = WeakKeyDictionary()
+
+
+def blockers_of(graph: Graph) -> Sequence[Blocker]:
+    """What the pass left out of groups when it last ran on ``graph``, in the order of the graph."""
+    return _BLOCKERS.get(graph, ())
+
+
+@dataclass(slots=True)
+class FuseGraph:
+    """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
+    kind."""
+
+    least: int = 2
+    most: int = 100
+
+    name: ClassVar[str] = "fuse_graph"
+
+    def run(self, graph: Graph) -> bool:
+        fusion = _Fusion(graph, self.least, self.most)
+        fusion.collect(graph.block)
+        for members in fusion.groups:
+            _make_group(graph, members)
+        _BLOCKERS[graph] = [
+            Blocker(node.kind, node.range, fusion.reasons[node])
+            for node in graph.all_nodes()
+            if node in fusion.reasons and any(isinstance(output.type, TensorType) for output in node.outputs)
+        ]
+        return fusion.changed
+
+
+class _Fusion:
+    def __init__(self, graph: Graph, least: int, most: int) -> None:
+        self.aliases = AliasDb(graph)
+        self.least = least
+        self.most = most
+        self.groups: list[list[Node]] = []
+        self.taken: set[Node] = set()
+        self.reasons: dict[Node, str] = {}
+        """Why a node is not in a group."""
+        self.changed = False
+
+    def collect(self, block: Block) -> None:
+        """Find the groups of ``block`` and of the blocks within; what goes into one stands in a row afterwards."""
+        for node in list(block.nodes_reversed):
+            for inner in node.blocks:
+                self.collect(inner)
+            if node in self.taken or not self._may_be_last(node):
+                continue
+            members = self._grow(node)
+            if _operators_in(members) >= self.least:
+                self.taken.update(members)
+                self.groups.append(members)
+                self.changed = True
+                for member in members:
+                    self.reasons.pop(member, None)
+            else:
+                self.reasons[node] = "no operator beside it fuses with it"
+
+    def _refusal(self, node: Node) -> str | None:
+        if node.kind in ("prim::Constant", KIND):
+            return "it is none"
+        reason = refusal(node)
+        if reason is not None:
+            self.reasons[node] = reason
+        return reason
+
+    def _may_be_last(self, node: Node) -> bool:
+        if self._refusal(node) is not None:
+            return False
+        if may_alias_input(node):
+            self.reasons[node] = "its result may be a view of what is outside, or that itself"
+            return False
+        if not any(self._is_candidate(value) for value in node.inputs):
+            self.reasons[node] = "no operator beside it fuses with it"
+            return False
+        # Whoever limits changes does so here: what moves below, moves for this group alone.
+        return may_change("fuse", node)
+
+    def _is_candidate(self, value: Value) -> bool:
+        return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None
+
+    def _grow(self, last: Node) -> list[Node]:
+        members = [last]
+        refused: set[Node] = set()
+        while len(members) < self.most:
+            candidate = self._next_candidate(members, refused)
+            if candidate is None:
+                break
+            if self._may_join(candidate, members):
+                members.insert(0, candidate)
+            else:
+                refused.add(candidate)
+        return members
+
+    def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
+        """The last of the nodes that make inputs of the group and may join it."""
+        found: Node | None = None
+        for value in _inputs(members):
+            node = value.node
+            if node.owning_block is members[0].owning_block and node not in refused and self._is_candidate(value):
+                if found is None or found.is_before(node):
+                    found = node
+        return found
+
+    def _may_join(self, node: Node, members: list[Node]) -> bool:
+        """Move ``node`` to the front of the group, if it can be there."""
+        if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
+            self.reasons[node] = "its result may be a view of what is outside, or that itself"
+            return False
+        if node.next is members[0]:
+            return True
+        if self.aliases.nodes_to_move_before(node, members[0]) != [node]:
+            self.reasons[node] = "it cannot move to the operators that use it"
+            return False
+        self.changed = True
+        return self.aliases.move_before_topologically_valid(node, members[0])
+
+
+def _operators_in(members: Sequence[Node]) -> int:
+    """How many of them compute something."""
+    rules = [rule_of(node) for node in members]
+    return sum(rule is not None and not rule.may_be_self for rule in rules)
+
+
+def _inputs(members: Sequence[Node]) -> Iterator[Value]:
+    """The values from outside that the members use, each once; no constants."""
+    inside = set(members)
+    seen: set[Value] = set()
+    for node in members:
+        for value in node.inputs:
+            if value not in seen and value.node not in inside and not _is_literal(value):
+                seen.add(value)
+                yield value
+
+
+def _is_literal(value: Value) -> bool:
+    return is_constant(value) and not isinstance(value.type, TensorType)
+
+
+def _make_group(graph: Graph, members: Sequence[Node]) -> None:
+    """Put one node in place of ``members``, which stand in a row."""
+    subgraph = Graph()
+    inputs = list(_inputs(members))
+    inside: dict[Value, Value] = {}
+    for value in inputs:
+        inside[value] = subgraph.add_input().set_type(value.type)
+    for node in members:
+        for value in node.inputs:
+            if value not in inside:
+                constant = subgraph.append_node(subgraph.create_clone(value.node, inside.__getitem__))
+                inside[value] = constant.output.set_name("")
+        copy = subgraph.append_node(subgraph.create_clone(node, inside.__getitem__))
+        inside.update(zip(node.outputs, copy.outputs, strict=True))
+    last = members[-1]
+    within = set(members)
+    leaving = [
+        output for node in members for output in node.outputs if any(use.user not in within for use in output.uses)
+    ]
+    group = graph.create(
+        KIND, inputs, types=[value.type for value in leaving], attributes={"Subgraph": subgraph}, range=last.range
+    )
+    group.callstack, group.scope = last.callstack, last.scope
+    group.insert_after(last)
+    for value, output in zip(leaving, group.outputs, strict=True):
+        subgraph.add_output(inside[value])
+        name = value.base_name if value.has_name else ""
+        value.replace_all_uses_with(output)
+        for use in output.uses:
+            if use.user in within:
+                use.user.replace_input(use.offset, value)
+        if name:
+            output.set_name(name)
+    for node in reversed(members):
+        node.destroy()

@@ -1,0 +1,185 @@
+"""What runs a ``prim::FusionGroup``.
+
+A group looks at what it is called with. For dtypes and layouts that it has met it calls a kernel; for new ones it
+makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators do one
+by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from rekindle.codegen.emission.kernels import kernel_module
+from rekindle.codegen.fusion import KIND
+from rekindle.codegen.layout import Ints, Layout
+from rekindle.codegen.llvm.calling import entry_text, python_function, with_declarations
+from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.target import host_target
+from rekindle.codegen.loops.builder import Unsupported
+from rekindle.codegen.loops.form import Kernel
+from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.lowering import lower
+from rekindle.ir.execution import callable_of
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
+from rekindle.ir.schema_parser import parse_schema
+
+MOST_LAUNCHES: Final = 64
+"""How many combinations of layouts a group remembers."""
+
+# ------------------------------------------------------------------------------------------------------------- kernels
+
+
+@dataclass(slots=True, frozen=True)
+class CompiledKernel:
+    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments."""
+
+    kernel: Kernel
+    text: str
+    call: Callable[[int, int, int], None]
+    code: Any
+
+
+_KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def compiled(kernel: Kernel) -> CompiledKernel:
+    """``kernel`` as machine code for this processor; kernels of the same text share it."""
+    target = host_target()
+    text = kernel_text(kernel)
+    key = (text, target)
+    with _LOCK:
+        found = _KERNELS.get(key)
+    if found is None:
+        module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], None)
+        code = compile_module(with_declarations(module), target=target)
+        found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
+        with _LOCK:
+            found = _KERNELS.setdefault(key, found)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- groups
+
+
+@dataclass(slots=True, frozen=True)
+class Launch:
+    """A kernel with what it is called with for inputs of certain layouts."""
+
+    kernel: CompiledKernel
+    outputs: tuple[tuple[Ints, Ints, torch.dtype], ...]
+    parameters: array[int]
+    heeds_default_dtype: bool
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        results = [
+            torch.empty_strided(sizes, strides, dtype=dtype, device="cpu") for sizes, strides, dtype in self.outputs
+        ]
+        pointers = array("Q", [each.data_ptr() for each in inputs if isinstance(each, Tensor)])
+        pointers.extend(each.data_ptr() for each in results)
+        numbers = b"".join(
+            array("d" if isinstance(each, float) else "q", [each]).tobytes()
+            for each in inputs
+            if not isinstance(each, Tensor)
+        )
+        passed = array("q", numbers)
+        self.kernel.call(pointers.buffer_info()[0], self.parameters.buffer_info()[0], passed.buffer_info()[0])
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+_PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
+
+
+@dataclass(slots=True, eq=False)
+class FusedGroup:
+    """Runs ``graph``; see the module. ``launches`` are what it has met: None where there is no kernel."""
+
+    graph: Graph
+    name: str = "fused"
+    launches: dict[Hashable, Launch | None] = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)
+    """Why there is none, for each of those."""
+    _by_operators: Callable[..., Any] | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        key = self._key(inputs)
+        if key is not None:
+            try:
+                launch = self.launches[key]
+            except KeyError:
+                launch = self._new_launch(key, inputs)
+            if launch is not None:
+                return launch(inputs)
+        if self._by_operators is None:
+            self._by_operators = callable_of(self.graph, self.name)
+        return self._by_operators(*inputs)
+
+    @staticmethod
+    def _key(inputs: Sequence[Any]) -> Hashable:
+        """What a launch depends on; None where no kernel may run."""
+        records = torch.is_grad_enabled()
+        key: list[Any] = [torch.get_default_dtype()]
+        for each in inputs:
+            if isinstance(each, Tensor):
+                if type(each) not in _PLAIN_TYPES or not each.is_cpu or each.layout is not torch.strided:
+                    return None
+                if (records and each.requires_grad) or each.is_neg() or each.is_conj():
+                    return None
+                key += (each.shape, each.stride(), each.dtype)
+            else:
+                key.append(type(each))
+        return None if _is_watched() else tuple(key)
+
+    def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> Launch | None:
+        """Make the launch for a key and remember it."""
+        launch: Launch | None = None
+        try:
+            launch = self.prepare(
+                [
+                    Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
+                    for each in inputs
+                ]
+            )
+        except Unsupported as error:
+            self.refusals.append(str(error))
+        while len(self.launches) >= MOST_LAUNCHES:
+            self.launches.pop(next(iter(self.launches)), None)
+        self.launches[key] = launch
+        return launch
+
+    def prepare(self, inputs: Sequence[Layout | type]) -> Launch:
+        """The launch for inputs of these layouts, and numbers of these types.
+
+        Raises:
+            Unsupported: there can be no kernel.
+        """
+        lowered = lower(self.graph, inputs)
+        outputs = tuple((each.sizes, each.strides, each.dtype) for each in lowered.outputs)
+        kernel = compiled(lowered.kernel)
+        return Launch(kernel, outputs, array("q", lowered.parameters), lowered.heeds_default_dtype)
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees each operator that runs: modes, transforms of functions, forward differentiation."""
+    return (
+        torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._len_torch_function_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+    )
+
+
+def _operation(node: Node) -> Operation:
+    return FusedGroup(node.get_graph("Subgraph"))
+
+
+REGISTRY.register(Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=Effects.SPECIAL))

@@ -1,0 +1,186 @@
+"""How PyTorch lays out the results of elementwise operators, and which dtype they get.
+
+A result has the memory format of its operands: that of the first which does not broadcast, where they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A tensor without its elements: sizes and strides in elements."""
+
+    sizes: Ints
+    strides: Ints
+    dtype: torch.dtype
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+class NoBroadcast(Exception):
+    """Sizes do not fit together: the operator says so better."""
+
+
+def contiguous_strides(sizes: Ints) -> Ints:
+    """The strides of a tensor that was just made."""
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
+    """The sizes that all ``shapes`` broadcast to.
+
+    Raises:
+        NoBroadcast: there are none.
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    rank = max(map(len, shapes))
+    found = [1] * rank
+    for shape in shapes:
+        for at, size in enumerate(shape, rank - len(shape)):
+            if size != 1:
+                if found[at] not in (1, size):
+                    raise NoBroadcast
+                found[at] = size
+    return tuple(found)
+
+
+def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
+    """The strides of the result of an operator on ``operands``, which broadcast to ``sizes``."""
+    if all(operand.sizes == sizes for operand in operands):
+        same = _common_format(sizes, operands)
+        if same is not None:
+            return same
+    order = _order(sizes, operands)
+    if order == list(range(len(sizes) - 1, -1, -1)):
+        return contiguous_strides(sizes)
+    strides, step = [0] * len(sizes), 1
+    for dim in order:
+        strides[dim] = step
+        step *= sizes[dim]
+    return tuple(strides)
+
+
+def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
+    """The strides of the result where all operands are laid out alike, without gaps."""
+    if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
+        return contiguous_strides(sizes)
+    if len(sizes) == 4 and all(_is_channels_last(sizes, operand.strides) for operand in operands):
+        channels, height, width = sizes[1:]
+        return (height * width * channels, 1, width * channels, channels)
+    strides = operands[0].strides
+    if all(operand.strides == strides for operand in operands):
+        by_stride = sorted(range(len(sizes)), key=lambda dim: (sizes[dim] >= 2, strides[dim]))
+        if _is_dense(sizes, strides, by_stride):
+            return strides
+    return None
+
+
+def _is_dense(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:
+    """Whether the dimensions, the innermost first, follow one another without a gap."""
+    if 0 in sizes:
+        return True
+    expected = 1
+    for dim in order:
+        if sizes[dim] != 1:
+            if strides[dim] != expected:
+                return False
+            expected *= sizes[dim]
+    return True
+
+
+def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
+    expected = 1
+    for dim in (1, 3, 2, 0):
+        if sizes[dim] != 1:
+            if strides[dim] != expected:
+                return False
+            expected *= sizes[dim]
+    return True
+
+
+def _order(sizes: Ints, operands: Sequence[Layout]) -> list[int]:
+    """The dimensions as they should stand in memory, the innermost first."""
+    rank = len(sizes)
+    strides = [_broadcast_strides(operand, sizes) for operand in operands]
+
+    def compare(a: int, b: int) -> int:
+        for each in strides:
+            if each[a] == 0 or each[b] == 0:
+                continue
+            if each[a] != each[b]:
+                return -1 if each[a] < each[b] else 1
+            if sizes[a] > sizes[b]:
+                return 1
+        return 0
+
+    order = list(range(rank - 1, -1, -1))
+    for start in range(1, rank):
+        at = start
+        for other in range(start - 1, -1, -1):
+            found = compare(order[other], order[at])
+            if found > 0:
+                order[other], order[at] = order[at], order[other]
+                at = other
+            elif found < 0:
+                break
+    return order
+
+
+def _broadcast_strides(layout: Layout, sizes: Ints) -> Ints:
+    missing = len(sizes) - layout.rank
+    own = zip(layout.sizes, layout.strides, sizes[missing:], strict=True)
+    return (0,) * missing + tuple(0 if size == 1 and wanted != 1 else stride for size, stride, wanted in own)
+
+
+# ------------------------------------------------------------------------------------------------------------- dtypes
+
+
+def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
+    """The dtype that PyTorch computes with; ``bool``, ``int`` and ``float`` stand for numbers."""
+    return _result_dtype(
+        tuple(each if isinstance(each, type) else (each.dtype, each.rank > 0) for each in operands),
+        torch.get_default_dtype(),
+    )
+
+
+@cache
+def _result_dtype(operands: tuple[tuple[torch.dtype, bool] | type, ...], default: torch.dtype) -> torch.dtype:
+    """``torch.result_type`` of many: tensors with dimensions come before those without, numbers last."""
+    groups: list[torch.dtype | None] = [None, None, None]
+    for each in operands:
+        if isinstance(each, type):
+            dtype = default if each is float else torch.int64 if each is int else torch.bool
+            rank = 2
+        else:
+            dtype, rank = each[0], 0 if each[1] else 1
+        known = groups[rank]
+        groups[rank] = dtype if known is None else torch.promote_types(known, dtype)
+    return _combine(_combine(groups[0], groups[1]), groups[2])  # type: ignore[return-value]
+
+
+def _combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if _category(lower) > _category(higher):
+        return torch.promote_types(higher, lower)
+    return higher
+
+
+def _category(dtype: torch.dtype) -> int:
+    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 0 if dtype is torch.bool else 1

@@ -1,0 +1,111 @@
+"""What a kernel consists of.
+
+Buffers are numbered: the tensors that are read, then those that are written. An *access* says how a buffer is walked
+by the loops of a nest. An *expression* says what one element is; equal expressions of a nest are one object, so that
+each is computed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rekindle.codegen.loops.scalars import Scalar
+
+
+class Step(Enum):
+    """How an access moves along the innermost loop."""
+
+    STAYS = "0"
+    """Not at all: all iterations of it see one element."""
+    NEXT = "1"
+    """To the next element in memory."""
+    STRIDE = "s"
+    """By a number of bytes that the caller tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A buffer as a nest walks it: from where and how far along each loop is told by the caller, in bytes."""
+
+    buffer: int
+    scalar: Scalar
+    step: Step
+    is_fixed: bool = False
+    """Whether it stays at one element in all loops of the nest."""
+
+
+Datum = int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """One element: ``kind`` applied to ``operands``.
+
+    Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
+    are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete). ``cast`` makes it the
+    type ``scalar``. The others are those of :mod:`rekindle.codegen.llvm_text` and PyTorch's names of functions.
+    """
+
+    kind: str
+    scalar: Scalar
+    operands: tuple[Expression, ...] = ()
+    datum: Datum = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write an expression through an access."""
+
+    access: int
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Fold an expression along the innermost loop: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``;
+    its result has the type of the expression."""
+
+    kind: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One walk along the innermost loop."""
+
+    stores: tuple[Store, ...] = ()
+    reductions: tuple[Reduction, ...] = ()
+    """Their numbers go on from those of the phases before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """``rank`` loops around each other. The innermost one is walked by vectors, once for each phase, and ``last``
+    stores what does not depend on it. The iterations of the others are independent, and those of the innermost too
+    where nothing is reduced."""
+
+    rank: int
+    accesses: tuple[Access, ...]
+    phases: tuple[Phase, ...]
+    last: tuple[Store, ...] = ()
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether one thread has to do all phases of the innermost loop."""
+        return len(self.phases) > 1 or bool(self.last) or any(phase.reductions for phase in self.phases)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers tell sizes, and for each access an offset and its strides in bytes."""
+        return self.rank + len(self.accesses) * (1 + self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64."""
+
+    inputs: tuple[Scalar, ...]
+    outputs: tuple[Scalar, ...]
+    arguments: tuple[Scalar, ...]
+    nests: tuple[Nest, ...]

@@ -1,0 +1,96 @@
+"""The text of a kernel.
+
+.. code-block:: text
+
+    kernel(in0: f32, in1: f32; a0: f64) -> (out0: f32)
+      for 2 loops:
+        %0 = load in0[*, 1]
+        %1 = load in1[*, 0]
+        %2 : f32 = add(%0, %1)
+        store out0[*, 1] = %2
+
+In brackets stands how an access moves along each loop: ``0`` not at all, ``1`` to the next element, ``s`` by some
+stride; ``*`` stands for any of these in the outer loops. ``in0'`` is another access to the same tensor, from another
+place or with other strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rekindle.codegen.loops.form import Expression, Kernel, Nest, Reduction, Store
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """The text of ``kernel``; equal for equal kernels alone."""
+    inputs = ", ".join(f"in{n}: {scalar}" for n, scalar in enumerate(kernel.inputs))
+    if kernel.arguments:
+        inputs += "; " + ", ".join(f"a{n}: {scalar}" for n, scalar in enumerate(kernel.arguments))
+    outputs = ", ".join(f"out{n}: {scalar}" for n, scalar in enumerate(kernel.outputs))
+    lines = [f"kernel({inputs}) -> ({outputs})"]
+    for nest in kernel.nests:
+        lines += _NestText(kernel, nest).lines()
+    return "\n".join(lines) + "\n"
+
+
+class _NestText:
+    def __init__(self, kernel: Kernel, nest: Nest) -> None:
+        self.nest = nest
+        self.names: dict[Expression, str] = {}
+        self.accesses: list[str] = []
+        seen: dict[int, int] = {}
+        for access in nest.accesses:
+            inputs = len(kernel.inputs)
+            name = f"in{access.buffer}" if access.buffer < inputs else f"out{access.buffer - inputs}"
+            primes = "'" * seen.get(access.buffer, 0)
+            seen[access.buffer] = len(primes) + 1
+            outer = "0" if access.is_fixed else "*"
+            places = ", ".join([outer] * (nest.rank - 1) + [access.step.value])
+            self.accesses.append(f"{name}{primes}[{places}]")
+
+    def lines(self) -> Iterator[str]:
+        plural = "s" if self.nest.rank != 1 else ""
+        yield f"  for {self.nest.rank} loop{plural}:"
+        reductions = 0
+        several = self.nest.is_reduction
+        indent = "      " if several else "    "
+        for phase in self.nest.phases:
+            if several:
+                yield "    along the innermost:"
+            for store in phase.stores:
+                yield from self._store(store, indent)
+            for reduction in phase.reductions:
+                yield from self._reduction(reduction, reductions, indent)
+                reductions += 1
+        if self.nest.last:
+            yield "    at its end:"
+            for store in self.nest.last:
+                yield from self._store(store, indent)
+
+    def _store(self, store: Store, indent: str) -> Iterator[str]:
+        yield from self._expression(store.value, indent)
+        yield f"{indent}store {self.accesses[store.access]} = {self.names[store.value]}"
+
+    def _reduction(self, reduction: Reduction, number: int, indent: str) -> Iterator[str]:
+        yield from self._expression(reduction.value, indent)
+        yield f"{indent}r{number} : {reduction.value.scalar} = {reduction.kind} {self.names[reduction.value]}"
+
+    def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
+        """The lines that compute ``expression`` and were not written yet."""
+        if expression in self.names:
+            return
+        for operand in expression.operands:
+            yield from self._expression(operand, indent)
+        if expression.kind == "constant":
+            self.names[expression] = f"{expression.scalar}({expression.datum!r})"
+            return
+        if expression.kind in ("argument", "reduced"):
+            self.names[expression] = f"{expression.kind[0]}{expression.datum}"
+            return
+        name = self.names[expression] = f"%{sum(name.startswith('%') for name in self.names.values())}"
+        if expression.kind == "load":
+            assert isinstance(expression.datum, int)
+            yield f"{indent}{name} = load {self.accesses[expression.datum]}"
+            return
+        operands = ", ".join(self.names[operand] for operand in expression.operands)
+        yield f"{indent}{name} : {expression.scalar} = {expression.kind}({operands})"

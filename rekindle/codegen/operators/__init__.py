@@ -1,0 +1,15 @@
+"""What fuses: for each operator, its elements as expressions; for views, where their elements stand.
+
+A file for each family, as in :mod:`rekindle.ops`. :data:`RULES` and :data:`VIEWS` know them by qualified name.
+"""
+
+from rekindle.codegen.operators import (
+    activations as activations,
+    arithmetic as arithmetic,
+    comparisons as comparisons,
+    conversions as conversions,
+    functions as functions,
+    views as views,
+)
+from rekindle.codegen.operators.rules import RULES as RULES, Result as Result, Rule as Rule
+from rekindle.codegen.operators.views import VIEWS as VIEWS

@@ -1,0 +1,241 @@
+"""Sums, products, powers, extremes."""
+
+from __future__ import annotations
+
+from rekindle.codegen.loops.builder import Builder, Unsupported
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loops.scalars import BF16, BOOL, F16
+from rekindle.codegen.operators.rules import Result, elementwise
+
+E = Expression
+
+
+def _is(number: E, value: float) -> bool:
+    return number.kind == "constant" and number.datum == value
+
+
+def _no_bool(value: E, what: str) -> None:
+    if value.scalar is BOOL:
+        raise Unsupported(f"{what} of truth values")
+
+
+@elementwise("add.Tensor")
+@elementwise("add.Scalar", wrapped="other")
+def add(b: Builder, self: E, other: E, alpha: E) -> E:
+    return b.add(self, other) if _is(alpha, 1) else b.fma(other, alpha, self)
+
+
+@elementwise("sub.Tensor")
+@elementwise("sub.Scalar", wrapped="other")
+def sub(b: Builder, self: E, other: E, alpha: E) -> E:
+    _no_bool(self, "a difference")
+    return b.sub(self, other) if _is(alpha, 1) else b.fma(other, b.neg(alpha), self)
+
+
+@elementwise("rsub.Tensor")
+@elementwise("rsub.Scalar", wrapped="other")
+def rsub(b: Builder, self: E, other: E, alpha: E) -> E:
+    return sub(b, other, self, alpha)
+
+
+@elementwise("mul.Tensor")
+@elementwise("mul.Scalar", wrapped="other")
+def mul(b: Builder, self: E, other: E) -> E:
+    return b.mul(self, other)
+
+
+@elementwise("div.Tensor", result=Result.FLOAT)
+@elementwise("div.Scalar", result=Result.FLOAT, wrapped="other")
+def div(b: Builder, self: E, other: E) -> E:
+    return b.div(self, other)
+
+
+@elementwise("neg")
+def neg(b: Builder, self: E) -> E:
+    _no_bool(self, "the negative")
+    return b.neg(self)
+
+
+@elementwise("abs")
+def absolute(b: Builder, self: E) -> E:
+    if self.scalar is BOOL or not self.scalar.is_signed:
+        return self
+    return b.call("abs", self)
+
+
+@elementwise("square")
+def square(b: Builder, self: E) -> E:
+    _no_bool(self, "the square")  # which are integers
+    return b.mul(self, self)
+
+
+@elementwise("reciprocal", result=Result.FLOAT)
+def reciprocal(b: Builder, self: E) -> E:
+    return b.reciprocal(self)
+
+
+@elementwise("sqrt", result=Result.FLOAT)
+def sqrt(b: Builder, self: E) -> E:
+    return b.call("sqrt", self)
+
+
+@elementwise("rsqrt", result=Result.FLOAT)
+def rsqrt(b: Builder, self: E) -> E:
+    return b.reciprocal(b.call("sqrt", self))
+
+
+@elementwise("sign", "sgn")
+def sign(b: Builder, self: E) -> E:
+    if self.scalar is BOOL:
+        return self
+    zero = b.like(0, self)
+    above, below = b.compare("lt", zero, self), b.compare("lt", self, zero)
+    return b.sub(b.cast(above, self.scalar), b.cast(below, self.scalar))
+
+
+@elementwise("pow.Tensor_Scalar", promoting="exponent", constants="exponent")
+def power(b: Builder, self: E, exponent: E) -> E:
+    _no_bool(self, "a power")
+    assert isinstance(exponent.datum, int | float)
+    value = exponent.datum
+    if value == 0:
+        return b.like(1, self)
+    if value == 1:
+        return self
+    if value == 2:
+        return b.mul(self, self)
+    if value == 3:
+        return b.mul(b.mul(self, self), self)
+    if not self.scalar.is_float:
+        raise Unsupported("a power of integers")
+    if value == 0.5:
+        return b.call("sqrt", self)
+    if value == -0.5:
+        return rsqrt(b, self)
+    if value == -1:
+        return b.reciprocal(self)
+    if value == -2:
+        return b.reciprocal(b.mul(self, self))
+    return b.call("pow", self, exponent)
+
+
+@elementwise("pow.Tensor_Tensor")
+@elementwise("pow.Scalar", wrapped="self")
+def power_of_tensors(b: Builder, self: E, exponent: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a power of integers")
+    return b.call("pow", self, exponent)
+
+
+@elementwise("maximum", "max.other")
+def maximum(b: Builder, self: E, other: E) -> E:
+    return b.maximum(self, other)
+
+
+@elementwise("minimum", "min.other")
+def minimum(b: Builder, self: E, other: E) -> E:
+    return b.minimum(self, other)
+
+
+@elementwise("clamp", promoting="min max")
+def clamp(b: Builder, self: E, min: E | None, max: E | None) -> E:
+    _no_bool(self, "a clamp")
+    found = self if min is None else b.clamp_min(self, min)
+    return found if max is None else b.clamp_max(found, max)
+
+
+@elementwise("clamp_min", promoting="min")
+def clamp_min(b: Builder, self: E, min: E) -> E:
+    return clamp(b, self, min, None)
+
+
+@elementwise("clamp_max", promoting="max")
+def clamp_max(b: Builder, self: E, max: E) -> E:
+    return clamp(b, self, None, max)
+
+
+@elementwise("clamp.Tensor")
+def clamp_tensors(b: Builder, self: E, min: E | None, max: E | None) -> E:
+    _no_bool(self, "a clamp")
+    found = self if min is None else b.maximum(self, min)
+    return found if max is None else b.minimum(found, max)
+
+
+@elementwise("clamp_min.Tensor")
+def clamp_min_tensor(b: Builder, self: E, min: E) -> E:
+    return clamp_tensors(b, self, min, None)
+
+
+@elementwise("clamp_max.Tensor")
+def clamp_max_tensor(b: Builder, self: E, max: E) -> E:
+    return clamp_tensors(b, self, None, max)
+
+
+@elementwise("fmod.Tensor")
+@elementwise("fmod.Scalar", wrapped="other")
+def fmod(b: Builder, self: E, other: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a remainder of integers")
+    return b.call("fmod", self, other)
+
+
+@elementwise("remainder.Tensor")
+@elementwise("remainder.Scalar", wrapped="other")
+def remainder(b: Builder, self: E, other: E) -> E:
+    rest = fmod(b, self, other)
+    return b.select(_signs_differ(b, rest, other), b.add(rest, other), rest)
+
+
+def _signs_differ(b: Builder, rest: E, other: E) -> E:
+    """Whether there is a rest, and its sign is not that of the divisor."""
+    zero = b.like(0.0, rest)
+    signs = b.differ(b.compare("lt", other, zero), b.compare("lt", rest, zero))
+    return b.both(b.compare("ne", rest, zero), signs)
+
+
+def _floor_div(b: Builder, self: E, other: E) -> E:
+    """As Python divides: the quotient without the rest, so that rounding never makes it too large."""
+    rest = b.call("fmod", self, other)
+    whole = b.div(b.sub(self, rest), other)
+    one, zero = b.like(1.0, self), b.like(0.0, self)
+    whole = b.select(_signs_differ(b, rest, other), b.sub(whole, one), whole)
+    near = b.call("floor", whole)
+    near = b.select(b.compare("gt", b.sub(whole, near), b.like(0.5, self)), b.add(near, one), near)
+    quotient = b.div(self, other)
+    whole = b.select(b.compare("ne", whole, zero), near, b.call("copysign", zero, quotient))
+    return b.select(b.compare("eq", other, zero), quotient, whole)
+
+
+@elementwise("div.Tensor_mode", constants="rounding_mode")
+@elementwise("div.Scalar_mode", wrapped="other", constants="rounding_mode")
+def div_mode(b: Builder, self: E, other: E, rounding_mode: str | None) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a division of integers")
+    if any(each.kind == "cast" and each.operands[0].scalar in (F16, BF16) for each in (self, other)):
+        raise Unsupported("a division of short floats that PyTorch rounds twice")
+    if rounding_mode == "trunc":
+        return b.call("trunc", b.div(self, other))
+    return _floor_div(b, self, other) if rounding_mode == "floor" else b.div(self, other)
+
+
+@elementwise("lerp.Scalar", "lerp.Tensor")
+def lerp(b: Builder, self: E, end: E, weight: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("an interpolation of integers")
+    one = b.like(1.0, weight)
+    is_near = b.compare("lt", b.call("abs", weight), b.like(0.5, weight))
+    factor = b.select(is_near, weight, b.sub(weight, one))
+    return b.fma(factor, b.sub(end, self), b.select(is_near, self, end))
+
+
+@elementwise("addcmul")
+def addcmul(b: Builder, self: E, tensor1: E, tensor2: E, value: E) -> E:
+    _no_bool(self, "a product")
+    return b.fma(b.mul(value, tensor1), tensor2, self)
+
+
+@elementwise("addcdiv")
+def addcdiv(b: Builder, self: E, tensor1: E, tensor2: E, value: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a division of integers")
+    return b.add(self, b.div(b.mul(value, tensor1), tensor2))

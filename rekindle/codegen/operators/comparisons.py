@@ -1,0 +1,109 @@
+"""Comparisons, logic, and choosing by them."""
+
+from __future__ import annotations
+
+import math
+
+from rekindle.codegen.loops.builder import Builder, Unsupported
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loops.scalars import BOOL
+from rekindle.codegen.operators.rules import RULES, Build, Result, Rule, elementwise, names
+
+E = Expression
+
+
+def _comparison(kind: str) -> Build:
+    def build(b: Builder, self: E, other: E) -> E:
+        return b.compare(kind, self, other)
+
+    return build
+
+
+for _kind in ("lt", "le", "gt", "ge", "eq", "ne"):
+    RULES[f"aten::{_kind}.Tensor"] = Rule(_comparison(_kind), Result.TRUTH)
+    RULES[f"aten::{_kind}.Scalar"] = Rule(_comparison(_kind), Result.TRUTH, wrapped=names("other"))
+
+
+@elementwise("logical_not", result=Result.TRUTH)
+def logical_not(b: Builder, self: E) -> E:
+    return b.invert(b.truth(self))
+
+
+@elementwise("logical_and", result=Result.TRUTH)
+def logical_and(b: Builder, self: E, other: E) -> E:
+    return b.both(b.truth(self), b.truth(other))
+
+
+@elementwise("logical_or", result=Result.TRUTH)
+def logical_or(b: Builder, self: E, other: E) -> E:
+    return b.either(b.truth(self), b.truth(other))
+
+
+@elementwise("logical_xor", result=Result.TRUTH)
+def logical_xor(b: Builder, self: E, other: E) -> E:
+    return b.differ(b.truth(self), b.truth(other))
+
+
+def _whole(value: E) -> None:
+    if value.scalar.is_float:
+        raise Unsupported("the bits of floats")
+
+
+@elementwise("bitwise_not")
+def bitwise_not(b: Builder, self: E) -> E:
+    _whole(self)
+    return b.invert(self)
+
+
+@elementwise("bitwise_and.Tensor", "__and__.Tensor")
+@elementwise("bitwise_and.Scalar", "__and__.Scalar", wrapped="other")
+def bitwise_and(b: Builder, self: E, other: E) -> E:
+    _whole(self)
+    return b.both(self, other)
+
+
+@elementwise("bitwise_or.Tensor", "__or__.Tensor")
+@elementwise("bitwise_or.Scalar", "__or__.Scalar", wrapped="other")
+def bitwise_or(b: Builder, self: E, other: E) -> E:
+    _whole(self)
+    return b.either(self, other)
+
+
+@elementwise("bitwise_xor.Tensor", "__xor__.Tensor")
+@elementwise("bitwise_xor.Scalar", "__xor__.Scalar", wrapped="other")
+def bitwise_xor(b: Builder, self: E, other: E) -> E:
+    _whole(self)
+    return b.differ(self, other)
+
+
+@elementwise("isnan", result=Result.TRUTH)
+def isnan(b: Builder, self: E) -> E:
+    return b.is_nan(self)
+
+
+@elementwise("isinf", result=Result.TRUTH)
+def isinf(b: Builder, self: E) -> E:
+    if not self.scalar.is_float:
+        return b.constant(False, BOOL)
+    return b.compare("eq", b.call("abs", self), b.like(math.inf, self))
+
+
+@elementwise("isfinite", result=Result.TRUTH)
+def isfinite(b: Builder, self: E) -> E:
+    if not self.scalar.is_float:
+        return b.constant(True, BOOL)
+    return b.compare("lt", b.call("abs", self), b.like(math.inf, self))
+
+
+@elementwise("where.self", conditions="condition")
+@elementwise("where.ScalarSelf", conditions="condition", wrapped="self")
+@elementwise("where.ScalarOther", conditions="condition", wrapped="other")
+def where(b: Builder, condition: E, self: E, other: E) -> E:
+    return b.select(b.truth(condition), self, other)
+
+
+@elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=Result.SELF, conditions="mask")
+def masked_fill(b: Builder, self: E, mask: E, value: E) -> E:
+    if mask.scalar is not BOOL:
+        raise Unsupported("a mask of numbers")
+    return b.select(mask, value, self)

@@ -1,0 +1,52 @@
+"""Functions of one number, mostly of the mathematical library."""
+
+from __future__ import annotations
+
+from rekindle.codegen.loops.builder import Builder
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.operators.rules import RULES, Build, Result, Rule, elementwise
+
+E = Expression
+
+LIBRARY = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+)
+"""Operators that are called as the mathematical library calls them."""
+
+
+def _of_library(name: str) -> Build:
+    def build(b: Builder, self: E) -> E:
+        return b.call(name, self)
+
+    return build
+
+
+for _name in LIBRARY:
+    RULES[f"aten::{_name}"] = Rule(_of_library(_name), Result.FLOAT)
+
+
+def _rounding(name: str) -> Build:
+    def build(b: Builder, self: E) -> E:
+        return b.call(name, self) if self.scalar.is_float else self
+
+    return build
+
+
+for _name in ("floor", "ceil", "trunc", "round"):
+    RULES[f"aten::{_name}"] = Rule(_rounding(_name))
+
+
+@elementwise("frac")
+def frac(b: Builder, self: E) -> E:
+    return b.sub(self, b.call("trunc", self))
+
+
+@elementwise("atan2", result=Result.FLOAT)
+def atan2(b: Builder, self: E, other: E) -> E:
+    return b.call("atan2", self, other)
+
+
+@elementwise("hypot")
+def hypot(b: Builder, self: E, other: E) -> E:
+    return b.call("hypot", self, other)

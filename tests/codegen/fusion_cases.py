@@ -1,0 +1,110 @@
+"""Graphs before the fusion pass, by a title of what it does with each."""
+
+from __future__ import annotations
+
+CASES = {
+    "a chain, with constants of its own": """
+graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::add(%x, %y, %one)
+  %b : Tensor = aten::tanh(%a)
+  %c : Tensor = aten::mul(%b, %x)
+  return (%c)
+""",
+    "around an operator that fuses with nothing; what is used on both sides is an output": """
+graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::sigmoid(%a)
+  %c : Tensor = aten::mm(%b, %y)
+  %d : Tensor = aten::mul(%c, %a)
+  %e : Tensor = aten::relu(%d)
+  return (%e)
+""",
+    "past operators that stand between": """
+graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::mm(%x, %y)
+  %c : Tensor = aten::relu(%a)
+  return (%b, %c)
+""",
+    "numbers that are computed come in as inputs": """
+graph(%x : Tensor, %n : int):
+  %one : int = prim::Constant[value=1]()
+  %s : float = aten::sqrt(%n)
+  %a : Tensor = aten::mul(%x, %s)
+  %b : Tensor = aten::add(%a, %n, %one)
+  return (%b)
+""",
+    "not across a write to what is read": """
+graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::add_(%x, %y, %one)
+  %c : Tensor = aten::relu(%a)
+  return (%b, %c)
+""",
+    "a result may be written to afterwards": """
+graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::relu(%a)
+  %c : Tensor = aten::add_(%b, %y, %one)
+  return (%c)
+""",
+    "views join that nobody sees outside": """
+graph(%x : Tensor, %y : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=2, dim=1](%a)
+  %d : Tensor = aten::add(%b, %c, %one)
+  return (%d)
+""",
+    "views that leave stay outside": """
+graph(%x : Tensor, %y : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::select(%a, %zero, %one)
+  %c : Tensor = aten::relu(%b)
+  %d : Tensor = aten::neg(%c)
+  return (%b, %d)
+""",
+    "dropout in inference joins where its result is not seen; it may be its argument itself": """
+graph(%x : Tensor, %y : Tensor):
+  %p : float = prim::Constant[value=0.5]()
+  %false : bool = prim::Constant[value=0]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::dropout(%a, %p, %false)
+  %c : Tensor = aten::relu(%b)
+  %d : Tensor = aten::dropout(%c, %p, %false)
+  return (%d)
+""",
+    "in blocks, each by itself": """
+graph(%x : Tensor, %c : bool):
+  %a : Tensor = aten::neg(%x)
+  %y : Tensor = prim::If(%c)
+    block0():
+      %b : Tensor = aten::relu(%a)
+      %d : Tensor = aten::tanh(%b)
+      -> (%d)
+    block1():
+      -> (%x)
+  %e : Tensor = aten::sigmoid(%y)
+  return (%e)
+""",
+    "one operator alone stays": """
+graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::mm(%a, %y)
+  return (%b)
+""",
+    "what is known to stand elsewhere, or to be complex, stays": """
+graph(%x : Float(*, *, device=cuda:0), %y : ComplexFloat(*, *)):
+  %a : Tensor = aten::mul(%x, %x)
+  %b : Tensor = aten::relu(%a)
+  %c : Tensor = aten::mul(%y, %y)
+  %d : Tensor = aten::neg(%c)
+  return (%b, %d)
+""",
+}

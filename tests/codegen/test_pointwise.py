@@ -1,0 +1,68 @@
+"""Kernels of single operators give what PyTorch gives, on the samples of its database: on some of them here, on all
+of them, of all dtypes, under ``make sweep-fusion``."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from typing import Final
+
+import pytest
+import torch
+
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.operators import RULES
+from rekindle.codegen.operators.functions import LIBRARY
+from rekindle.ir.execution import callable_of
+from rekindle.ir.registry import REGISTRY
+from tests.codegen.comparison import assert_as_eager
+from tests.codegen.samples import DTYPES, Case, cases, names
+
+UNITS: Final = {
+    **dict.fromkeys(LIBRARY, 2),
+    **dict.fromkeys(("sigmoid", "sqrt", "rsqrt", "pow", "atan2", "hypot", "addcdiv"), 2),
+    **{
+        f"nn.functional.{name}": 2
+        for name in ("silu", "mish", "softplus", "elu", "selu", "celu", "logsigmoid", "hardswish", "hardsigmoid")
+    },
+}
+"""How many units in the last place an operator may be away from PyTorch's, which calls other implementations of the
+same functions; the others give the same bits."""
+
+PRODUCTS: Final = frozenset({"add", "sub", "rsub"})
+"""On short floats PyTorch rounds ``alpha * other`` where it works on single elements, and not where it works on
+vectors; kernels never do."""
+
+ABSOLUTE: Final = {"nn.functional.gelu": 2e-6}
+"""The difference of 1 and erf is small where the activation is: there PyTorch's own error is large."""
+
+
+def check(case: Case, dtype: torch.dtype) -> bool:
+    """Whether there was a kernel; fails where it gives something else than PyTorch."""
+    try:
+        expected = callable_of(case.graph, "eager")(*case.inputs)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    group = FusedGroup(case.graph)
+    found = group(*case.inputs)
+    units = UNITS.get(case.name, 3 if case.name in PRODUCTS and dtype in (torch.float16, torch.bfloat16) else 0)
+    atol = ABSOLUTE.get(case.name, 0.0)
+    assert_as_eager(found, expected, units, atol=atol if dtype is torch.float32 else atol * 1e-8)
+    return not group.refusals
+
+
+NOT_ON_FLOATS: Final = frozenset({"bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"})
+
+
+@pytest.mark.parametrize("name", names())
+def test_samples(name: str) -> None:
+    """Four on float32, of which at least one has a kernel, and two on another dtype."""
+    of_floats = [check(case, torch.float32) for case in itertools.islice(cases(name, torch.float32), 4)]
+    assert any(of_floats) != (name in NOT_ON_FLOATS)
+    other = DTYPES[1 + zlib.crc32(name.encode()) % (len(DTYPES) - 1)]
+    for case in itertools.islice(cases(name, other), 2):
+        check(case, other)
+
+
+def test_every_rule_names_an_operator() -> None:
+    assert [name for name in RULES if REGISTRY.find(name) is None] == []
