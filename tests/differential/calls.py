@@ -40,7 +40,7 @@ class Effects:
 
 def call(function: Any, arguments: Arguments) -> Effects:
     """Call ``function``, and derive all that can be derived of what it gave and wrote."""
-    torch.manual_seed(SEED)
+    torch.default_generator.manual_seed(SEED)  # torch.manual_seed() notes a stack for each device that is not here
     printed = io.StringIO()
     effects = Effects()
     answer: Any = None

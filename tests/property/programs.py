@@ -8,7 +8,7 @@ computed for nothing, and its failure with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -18,29 +18,34 @@ Draw = Callable[..., object]
 TYPES = {"i": "int", "f": "float", "b": "bool", "t": "Tensor", "v": "List[int]", "w": "List[Tensor]"}
 RETURNS = ("i", "f", "t", "v", "ift", "iv", "tw", "bi")
 PARAMETERS = ("i0", "i1", "f0", "b0", "t0", "t1", "v0", "w0")
+_WRITERS = {"i": "_int", "f": "_float", "b": "_bool", "t": "_tensor", "v": "_ints", "w": "_tensors"}
 EXCEPTIONS = ("ValueError", "RuntimeError", "IndexError")
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """The variables that are certain to be defined here, by type, and where a statement may jump."""
 
     variables: dict[str, list[str]]
     in_loop: bool = False
     lists_frozen: bool = False
 
-    def inner(self, *, loop: bool = False, freeze: bool = False) -> _Scope:
+    def inner(self, *, loop: bool = False, freeze: bool = False) -> Scope:
         variables = {type: list(names) for type, names in self.variables.items()}
-        return _Scope(variables, self.in_loop or loop, self.lists_frozen or freeze)
+        return Scope(variables, self.in_loop or loop, self.lists_frozen or freeze)
 
 
 @dataclass(slots=True)
-class _Writer:
+class Writer:
     draw: Draw
     returns: str
     lines: list[str] = field(default_factory=list)
     fresh: int = 2
     budget: int = 28
+    writers: Mapping[str, str] = field(default_factory=lambda: _WRITERS)
+    """The methods that write expressions, by type."""
+    simple_statements: tuple[str, ...] = ("assign", "assign", "augment", "unpack", "mutate", "leave")
+    """Statements that hold no others."""
     needed: bool = False
     """Whether the value of the expression that is being written decides about the result, whatever it is."""
 
@@ -52,23 +57,15 @@ class _Writer:
     def number(self, low: int, high: int) -> int:
         return self.draw(st.integers(low, high))  # type: ignore[return-value]
 
-    def variable(self, scope: _Scope, type: str) -> str:
+    def variable(self, scope: Scope, type: str) -> str:
         return self.pick(scope.variables[type])
 
-    def expression(self, scope: _Scope, type: str, depth: int = 2) -> str:
+    def expression(self, scope: Scope, type: str, depth: int = 2) -> str:
         if depth == 0 or self.number(0, 3) == 0:
             return self.leaf(scope, type)
-        writers = {
-            "i": self._int,
-            "f": self._float,
-            "b": self._bool,
-            "t": self._tensor,
-            "v": self._ints,
-            "w": self._tensors,
-        }
-        return writers[type](scope, depth - 1)
+        return str(getattr(self, self.writers[type])(scope, depth - 1))
 
-    def leaf(self, scope: _Scope, type: str) -> str:
+    def leaf(self, scope: Scope, type: str) -> str:
         if self.number(0, 2) or type in "tw":
             return self.variable(scope, type)
         if type == "i":
@@ -79,7 +76,7 @@ class _Writer:
             return self.pick(("True", "False"))
         return f"[{self.number(0, 5)}, {self.number(-3, 3)}]"
 
-    def _int(self, scope: _Scope, depth: int) -> str:
+    def _int(self, scope: Scope, depth: int) -> str:
         a, b = self.expression(scope, "i", depth), self.expression(scope, "i", depth)
         return self.pick(
             (
@@ -98,13 +95,13 @@ class _Writer:
             )
         )
 
-    def item(self, scope: _Scope, index: str) -> str:
+    def item(self, scope: Scope, index: str) -> str:
         v = self.variable(scope, "v")
         if self.needed:
             return f"{v}[{self.pick(('0', '-1', '1', index))}]"
         return f"({v}[{self.pick(('0', '-1'))}] if len({v}) > 0 else {index})"
 
-    def _float(self, scope: _Scope, depth: int) -> str:
+    def _float(self, scope: Scope, depth: int) -> str:
         a, b = self.expression(scope, "f", depth), self.expression(scope, "f", depth)
         return self.pick(
             (
@@ -119,7 +116,7 @@ class _Writer:
             )
         )
 
-    def _bool(self, scope: _Scope, depth: int) -> str:
+    def _bool(self, scope: Scope, depth: int) -> str:
         type = self.pick(("i", "f"))
         a, b = self.expression(scope, type, depth), self.expression(scope, type, depth)
         p, q = self.expression(scope, "b", depth), self.expression(scope, "b", depth)
@@ -134,7 +131,7 @@ class _Writer:
             )
         )
 
-    def _tensor(self, scope: _Scope, depth: int) -> str:
+    def _tensor(self, scope: Scope, depth: int) -> str:
         a, b = self.expression(scope, "t", depth), self.expression(scope, "t", depth)
         return self.pick(
             (
@@ -152,7 +149,7 @@ class _Writer:
             )
         )
 
-    def _ints(self, scope: _Scope, depth: int) -> str:
+    def _ints(self, scope: Scope, depth: int) -> str:
         v = self.variable(scope, "v")
         name = f"c{self.new()}"
         return self.pick(
@@ -166,7 +163,7 @@ class _Writer:
             )
         )
 
-    def _tensors(self, scope: _Scope, depth: int) -> str:
+    def _tensors(self, scope: Scope, depth: int) -> str:
         w = self.variable(scope, "w")
         name = f"c{self.new()}"
         return self.pick(
@@ -183,7 +180,7 @@ class _Writer:
         self.fresh += 1
         return self.fresh
 
-    def block(self, scope: _Scope, indent: int, depth: int) -> None:
+    def block(self, scope: Scope, indent: int, depth: int) -> None:
         for _ in range(self.number(1, 3)):
             if self.budget <= 0:
                 break
@@ -194,20 +191,20 @@ class _Writer:
     def put(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
 
-    def statement(self, scope: _Scope, indent: int, depth: int) -> None:
-        kinds = ["assign", "assign", "augment", "unpack", "mutate", "leave"]
+    def statement(self, scope: Scope, indent: int, depth: int) -> None:
+        kinds = self.simple_statements
         if depth > 0:
-            kinds += ["branch", "branch", "for_range", "for_list", "while_loop", "jump"]
+            kinds += ("branch", "branch", "for_range", "for_list", "while_loop", "jump")
         getattr(self, "_" + self.pick(kinds))(scope, indent, depth)
 
-    def _target(self, scope: _Scope, type: str) -> str:
+    def _target(self, scope: Scope, type: str) -> str:
         """A variable to assign to, an old one or a new one; in scope once the right side is written."""
         if self.number(0, 2):
             return self.variable(scope, type)
         return f"{type}{self.new()}"
 
-    def _assign(self, scope: _Scope, indent: int, depth: int) -> None:
-        type = self.pick(tuple(TYPES))
+    def _assign(self, scope: Scope, indent: int, depth: int) -> None:
+        type = self.pick(tuple(self.writers))
         value = self.expression(scope, type)
         name = self._target(scope, type)
         self.put(indent, f"{name} = {self._bounded(type, value)}")
@@ -218,7 +215,7 @@ class _Writer:
     def _bounded(type: str, value: str) -> str:
         return f"({value}) % 997" if type == "i" else f"torch.tanh({value})" if type == "t" else value
 
-    def _augment(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _augment(self, scope: Scope, indent: int, depth: int) -> None:
         type = self.pick(("i", "f", "t"))
         name = self.variable(scope, type)
         operator = self.pick(("+=", "-="))
@@ -226,7 +223,7 @@ class _Writer:
         if type == "i":
             self.put(indent, f"{name} = {name} % 997")
 
-    def _unpack(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _unpack(self, scope: Scope, indent: int, depth: int) -> None:
         types = [self.pick(("i", "f", "t", "b")) for _ in range(2)]
         values = [self._bounded(type, self.expression(scope, type, 1)) for type in types]
         names = [self._target(scope, type) for type in types]
@@ -237,7 +234,7 @@ class _Writer:
             if name not in scope.variables[type]:
                 scope.variables[type].append(name)
 
-    def _mutate(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _mutate(self, scope: Scope, indent: int, depth: int) -> None:
         name = self.variable(scope, "v")
         value = f"({self.expression(scope, 'i', 1)}) % 97"
         if scope.lists_frozen:
@@ -255,7 +252,7 @@ class _Writer:
             ),
         )
 
-    def _leave(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _leave(self, scope: Scope, indent: int, depth: int) -> None:
         """A statement that leaves the function, under a condition, so that what follows is reached at times."""
         self.needed = True
         self.put(indent, f"if {self.expression(scope, 'b')}:")
@@ -268,14 +265,14 @@ class _Writer:
         else:
             self.put(indent + 1, f'raise {self.pick(EXCEPTIONS)}("stop {self.number(0, 9)}")')
 
-    def _jump(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _jump(self, scope: Scope, indent: int, depth: int) -> None:
         if not scope.in_loop:
             self._leave(scope, indent, depth)
             return
         self.put(indent, f"if {self.expression(scope, 'b')}:")
         self.put(indent + 1, self.pick(("break", "continue")))
 
-    def _branch(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _branch(self, scope: Scope, indent: int, depth: int) -> None:
         self.put(indent, f"if {self.expression(scope, 'b')}:")
         self.block(scope.inner(), indent + 1, depth - 1)
         if self.number(0, 3) == 0:
@@ -285,13 +282,13 @@ class _Writer:
             self.put(indent, "else:")
             self.block(scope.inner(), indent + 1, depth - 1)
 
-    def _for_range(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _for_range(self, scope: Scope, indent: int, depth: int) -> None:
         name = f"i{self.new()}"
         limit = self.pick(("3", "4", f"{self.expression(scope, 'i', 1)} % 4", "1, 4", "3, 0, -1"))
         self.put(indent, f"for {name} in range({limit}):")
         self._loop_body(scope, indent, depth, "i", name)
 
-    def _for_list(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _for_list(self, scope: Scope, indent: int, depth: int) -> None:
         type = self.pick(("i", "t"))
         name = f"{type}{self.new()}"
         values = self.variable(scope, "v" if type == "i" else "w")
@@ -302,19 +299,19 @@ class _Writer:
             self.put(indent, f"for {name} in {values}:")
         self._loop_body(scope, indent, depth, type, name, freeze=True)
 
-    def _loop_body(self, scope: _Scope, indent: int, depth: int, type: str, name: str, freeze: bool = False) -> None:
+    def _loop_body(self, scope: Scope, indent: int, depth: int, type: str, name: str, freeze: bool = False) -> None:
         inner = scope.inner(loop=True, freeze=freeze)
         inner.variables[type].append(name)
         self.block(inner, indent + 1, depth - 1)
 
-    def _while_loop(self, scope: _Scope, indent: int, depth: int) -> None:
+    def _while_loop(self, scope: Scope, indent: int, depth: int) -> None:
         fuel = f"k{self.new()}"
         self.put(indent, f"{fuel} = {self.number(1, 4)}")
         self.put(indent, f"while {fuel} > 0 and {self.expression(scope, 'b')}:")
         self.put(indent + 1, f"{fuel} -= 1")
         self.block(scope.inner(loop=True), indent + 1, depth - 1)
 
-    def returning(self, scope: _Scope) -> str:
+    def returning(self, scope: Scope) -> str:
         self.needed = True
         text = "return " + ", ".join(self.expression(scope, type, 1) for type in self.returns)
         self.needed = False
@@ -324,11 +321,11 @@ class _Writer:
 @st.composite
 def programs(draw: Draw) -> str:
     """The text of a module with one function, ``f``, that takes :data:`PARAMETERS`."""
-    writer = _Writer(draw, draw(st.sampled_from(RETURNS)))  # type: ignore[arg-type]
+    writer = Writer(draw, draw(st.sampled_from(RETURNS)))  # type: ignore[arg-type]
     variables: dict[str, list[str]] = {}
     for name in PARAMETERS:
         variables.setdefault(name[0], []).append(name)
-    scope = _Scope(variables)
+    scope = Scope(variables)
     for _ in range(writer.number(1, 5)):
         writer.statement(scope, 1, 3)
     writer.put(1, writer.returning(scope))
