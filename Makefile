@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-archives sweep-execution fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-archives sweep-execution sweep-memory fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -93,6 +93,9 @@ sweep-archives: setup ## every program of the tests through files, here and in t
 
 sweep-execution: setup ## every way of executing against the interpreter, on all kinds of arguments
 	$(BIN)/python -m tests.sweeps.execution --full --jobs 2
+
+sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousand calls: no growth
+	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py
 
 # How many mutants, how long at most, and which ones: a number for each set of them.
 MUTANTS ?= 200000

@@ -86,9 +86,10 @@ class FunctionRecord:
         Raises:
             CompileError: it cannot be compiled, or it calls itself.
         """
-        if self._state != "defined" and self.definer is not None:
+        definer = self.definer
+        if self._state != "defined" and definer is not None:
             with _compiling:
-                self._define_now(self.definer, called_from)
+                self._define_now(definer, called_from)
 
     def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
         if self._state == "defined":
@@ -114,3 +115,4 @@ class FunctionRecord:
             self._state = "undefined"
             raise
         self._state = "defined"
+        self.definer = None  # it may hold the unit, or the module, that holds this function

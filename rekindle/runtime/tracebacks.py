@@ -75,9 +75,11 @@ def traceback_through(places: Sequence[Place], tail: TracebackType | None = None
     result = tail
     for place in reversed(places):
         _show_to_linecache(place.range)
-        frame, instruction, line = _frame_at(place)
-        result = TracebackType(result, frame, instruction, line)
-    return result
+        result = TracebackType(result, *_frame_at(place))
+    try:
+        return result
+    finally:
+        del result  # its frames know those that they were made in, among them this one, which must not know them
 
 
 def _frame_at(place: Place) -> tuple[FrameType, int, int]:
@@ -88,7 +90,10 @@ def _frame_at(place: Place) -> tuple[FrameType, int, int]:
     except _Left as left:
         entry = left.__traceback__.tb_next if left.__traceback__ is not None else None
         if entry is not None:
-            return entry.tb_frame, entry.tb_lasti, entry.tb_lineno
+            try:
+                return entry.tb_frame, entry.tb_lasti, entry.tb_lineno
+            finally:
+                del entry  # as above
     raise InternalError("a statement that raises did not")
 
 

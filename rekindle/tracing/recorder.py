@@ -82,6 +82,14 @@ class Recorder:
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
         """What is to be done at the end of a call of a part."""
 
+    def close(self) -> None:
+        """Let go of all tensors and modules, once the graph is read: the recorder holds itself, in what it has others
+        call, and would keep them until the garbage is collected."""
+        self._values.clear()
+        self._devices.clear()
+        self.fresh_constants.clear()
+        self.leave_module = lambda module, path: None
+
     # -------------------------------------------------------------------------------------------------- objects
 
     def bind(self, thing: object, value: Value) -> None:

@@ -159,8 +159,11 @@ def _trace_function(
 
     def recorded() -> tuple[FunctionRecord, TraceReport]:
         recorder = Recorder({}, {})
-        names, outputs = _record(recorder, func, func, examples, options.strict)
-        return lower_to_function(recorder, outputs, name, names), recorder.report
+        try:
+            names, outputs = _record(recorder, func, func, examples, options.strict)
+            return lower_to_function(recorder, outputs, name, names), recorder.report
+        finally:
+            recorder.close()
 
     record, report = recorded()
     traced = TracedFunction(record, func if is_function else None, report)
@@ -207,12 +210,15 @@ def _record_methods(
         state = ModuleState(module, result, first)
         recorder.leave_module = partial(state.record, recorder)
         try:
-            names, outputs = _record(
-                recorder, _callee(module, name), getattr(module, name), inputs, options.strict, state
-            )
+            try:
+                names, outputs = _record(
+                    recorder, _callee(module, name), getattr(module, name), inputs, options.strict, state
+                )
+            finally:
+                state.finish()
+            lower_to_methods(recorder, outputs, result, name, names)
         finally:
-            state.finish()
-        lower_to_methods(recorder, outputs, result, name, names)
+            recorder.close()
     return result, report
 
 

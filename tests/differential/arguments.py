@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from tests.sweeps.other_sizes import other_sizes
 
@@ -244,7 +244,7 @@ def kinds_of(positional: Any, keywords: Any = None) -> Iterator[Kind]:
             yield Kind(name, partial(_rebuilt, sample, rebuild))
             if len(tensors) > 1:
                 yield Kind(f"{name}_first", partial(_rebuilt, sample, rebuild, only=1))
-    for number, other in enumerate(other_sizes(sample)):
+    for number, other in enumerate(other_sizes(tree_map_only(Tensor, Tensor.detach, sample))):
         yield Kind(f"doubled_{number}", partial(_rebuilt, other, _alike))
         yield Kind(f"doubled_{number}_requires_grad", partial(_rebuilt, other, _has_history))
     for name, mode in MODES.items():
