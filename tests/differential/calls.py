@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -84,7 +85,12 @@ def _assert_same_error(actual: BaseException | None, expected: BaseException | N
         return
     assert actual is not None, f"{where} gives {got!r}, and does not raise {expected!r}"
     assert type(actual) is type(expected), f"{where} raises {actual!r}, not {expected!r}"
-    assert str(actual) == str(expected), f"{where} raises {actual!r}, not {expected!r}"
+    assert _words(actual) == _words(expected), f"{where} raises {actual!r}, not {expected!r}"
+
+
+def _words(error: BaseException) -> str:
+    """Without how often a tensor was written to: two writes may be made one."""
+    return re.sub(r"is at version \d+; expected version \d+", "is at another version", str(error))
 
 
 # ----------------------------------------------------------------------------------------------------------- gradients
