@@ -1,4 +1,4 @@
-"""``rekindle.bisect``: the one change of one pass that makes an answer wrong."""
+"""``rekindle.bisect``: the one change of one pass that makes an answer wrong, or the plan that does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rekindle.api.answers import Answer, answer_of, same_answer
-from rekindle.api.bisect_script import script_of
+from rekindle.api.bisect_script import interpreted, planned, script_of
 from rekindle.api.subjects import subject_of
 from rekindle.errors import UNKNOWN_RANGE, RekindleError
 from rekindle.frontend.depth import room_to_recurse
@@ -18,11 +18,11 @@ from rekindle.ir.printer import print_graph, print_head
 from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
 from rekindle.passes.changes import ChangeLog
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
 from rekindle.runtime.pipelines import OPTIMIZATION
 
 Same = Callable[[Answer, Answer], bool]
+
+PLAN: Final = "plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Culprit:
     """The first change that makes an answer another, and what it made of the graph."""
 
     pass_name: str
+    """``plan`` where the graph is right, and the Python that calls run in its place is not."""
     number: int
     """Which of the changes of this pass to this graph it is, from 1 on; 0 where the pass changed something without
     asking, so that nothing tells its changes apart."""
@@ -47,8 +48,9 @@ class Culprit:
 
     def __str__(self) -> str:
         which = f"change {self.number} of the pass" if self.number else "the pass"
+        what = f"{which} '{self.pass_name}'" if self.pass_name != PLAN else "the plan"
         return (
-            f"{which} '{self.pass_name}' changes the answer: {self.change}\n\n"
+            f"{what} changes the answer: {self.change}\n\n"
             f"# before: {self.right}\n{self.before}\n# after: {self.wrong}\n{self.after}"
         )
 
@@ -63,7 +65,7 @@ def bisect(
     script: str | os.PathLike[str] | None = None,
 ) -> Culprit | None:
     """Find the change to the graph of ``f`` after which it answers ``args`` otherwise; None where all of ``passes``
-    together change nothing about the answer.
+    together change nothing about the answer, and neither does the plan that calls run in the place of the graph.
 
     ``f`` is called on copies of the arguments, once for each halving of the number of changes. What counts as
     ``same`` are results, errors, and what was written to the arguments. ``script`` is where a program goes that shows
@@ -128,7 +130,7 @@ class _Search:
         right = self._try((), None)
         full = self._try(self.passes, None)
         if self.same(right.answer, full.answer):
-            return None
+            return self._of_the_plan(full)
         none = self._try(self.passes, 0)
         if not self.same(right.answer, none.answer):
             return self._unasked(right)
@@ -154,7 +156,15 @@ class _Search:
             PassManager(verify, changes=log).run(graph, passes)
         except RekindleError as error:
             return _Trial(graph, log, Answer(error=error))
-        return _Trial(graph, log, answer_of(InterpreterState(Code(graph, "f")).run, self.arguments))
+        return _Trial(graph, log, answer_of(interpreted(graph), self.arguments))
+
+    def _of_the_plan(self, full: _Trial) -> Culprit | None:
+        """Whether the graph answers otherwise as calls run it than in the interpreter."""
+        answer = answer_of(planned(full.graph), self.arguments)
+        if self.same(full.answer, answer):
+            return None
+        wrong = _Trial(full.graph, full.log, answer)
+        return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
         """The first pass after which the answer is another, where it does not ask before it changes something."""
@@ -168,6 +178,8 @@ class _Search:
 
     def _culprit(self, low: _Trial, high: _Trial, name: str, counts: Mapping[str, int], change: str) -> Culprit:
         number = counts.get(name, 0)
+        by_plan = name == PLAN
+        which = "The plan" if by_plan else f"{f'Change {number} of the' if number else 'The'} pass '{name}'"
         return Culprit(
             name,
             number,
@@ -178,11 +190,12 @@ class _Search:
             high.answer,
             ":".join(f"{each}={count}" for each, count in counts.items()),
             script_of(
-                f"{f'Change {number} of the' if number else 'The'} pass '{name}' changes the answer: {change}",
+                f"{which} changes the answer: {change}",
                 low.graph,
                 high.graph,
                 self.arguments,
                 lambda before, after: self.same(before, low.answer) and self._is_as_wrong(after, high.answer),
+                by_plan=by_plan,
             ),
         )
 

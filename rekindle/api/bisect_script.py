@@ -10,6 +10,7 @@ import torch
 
 from rekindle.api.answers import Answer, answer_of
 from rekindle.errors import RekindleError
+from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
@@ -23,30 +24,40 @@ import torch
 from torch import inf, nan
 
 import rekindle.ops  # makes the operators known
+from rekindle.api.bisect_script import interpreted, planned
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
 
 BEFORE = {before}
 
 AFTER = {after}
 
 
-def answer(text):
+def answer(text, run):
     torch.manual_seed(0)
     arguments = [{arguments}]
     try:
         graph = parse_graph(text)
         verify(graph)
-        return InterpreterState(Code(graph, "f")).run(arguments)
+        return run(graph)(arguments)
     except Exception as error:
         return error
 
 
-print("before:", repr(answer(BEFORE)))
-print("after: ", repr(answer(AFTER)))
+print("before:", repr(answer(BEFORE, interpreted)))
+print("after: ", repr(answer(AFTER, {run})))
 """
+
+
+def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
+    """What runs ``graph`` in the interpreter, on a list of its inputs."""
+    return InterpreterState(Code(graph, "f")).run
+
+
+def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
+    """What runs ``graph`` as calls do, on a list of its inputs."""
+    function = callable_of(graph, "f")
+    return lambda arguments: function(*arguments)
 
 
 def script_of(
@@ -55,30 +66,35 @@ def script_of(
     after: Graph,
     arguments: Sequence[Any],
     shows: Callable[[Answer, Answer], bool],
+    *,
+    by_plan: bool = False,
 ) -> str | None:
     """A program that runs two graphs on ``arguments`` and prints both answers.
 
-    None where that would not show it: ``shows`` is told what the texts of the graphs answer.
+    None where that would not show it: ``shows`` is told what the texts of the graphs answer. The second graph runs as
+    calls run it, if ``by_plan``, the first in the interpreter.
     """
     written = [_literal(value) for value in arguments]
     if None in written:
         return None
     texts = [print_graph(graph, ranges=False) for graph in (before, after)]
-    if not shows(*[_answer(text, arguments) for text in texts]):
+    run = planned if by_plan else interpreted
+    if not shows(_answer(texts[0], interpreted, arguments), _answer(texts[1], run, arguments)):
         return None
     listed = ", ".join(text for text in written if text is not None)
     lines = "\n".join(f"# {line}" for line in title.splitlines())
-    return _TEMPLATE.format(title=lines, before=_quoted(texts[0]), after=_quoted(texts[1]), arguments=listed)
+    first, second = map(_quoted, texts)
+    return _TEMPLATE.format(title=lines, before=first, after=second, arguments=listed, run=run.__name__)
 
 
-def _answer(text: str, arguments: Sequence[Any]) -> Answer:
+def _answer(text: str, run: Callable[[Graph], Callable[[Sequence[Any]], Any]], arguments: Sequence[Any]) -> Answer:
     try:
         graph = parse_graph(text)
         verify(graph)
-        code = Code(graph, "f")
+        function = run(graph)
     except RekindleError as error:
         return Answer(error=error)
-    return answer_of(InterpreterState(code).run, arguments)
+    return answer_of(function, arguments)
 
 
 def _quoted(text: str) -> str:

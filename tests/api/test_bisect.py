@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 import rekindle
 from rekindle.errors import ArgumentError
+from rekindle.ir import execution
 from rekindle.ir.graph import Graph
 from rekindle.passes import ConstantPooling, ConstantPropagation, DeadCodeElimination, Inlining, Pass
 from rekindle.passes.changes import may_change
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
 from rekindle.runtime.pipelines import OPTIMIZATION
 
 
@@ -164,6 +168,25 @@ def test_a_pass_that_breaks_the_graph() -> None:
     assert culprit is not None
     assert (culprit.pass_name, culprit.number) == ("use_before_definition", 1)
     assert str(culprit.wrong).startswith("VerificationError: after the pass 'use_before_definition': ")
+
+
+def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The graph is right after all passes, and what calls run in its place is not."""
+
+    def swapped(graph: Graph, name: str) -> Callable[..., Any]:
+        return lambda *inputs: InterpreterState(Code(graph, name)).run(inputs[::-1])
+
+    monkeypatch.setattr(execution, "runner", swapped)
+    unit = rekindle.CompilationUnit("def f(x, y):\n  return x - y\n")
+    culprit = rekindle.bisect(unit.f, (X, Y), script=tmp_path / "wrong.py")
+    assert culprit is not None
+    assert (culprit.pass_name, culprit.number) == ("plan", 0)
+    assert culprit.before == culprit.after
+    assert str(culprit).startswith("the plan changes the answer: the graph as Python\n\n# before: tensor([-2., -3.])\n")
+    assert "# after: tensor([2., 3.])\n" in str(culprit)
+    assert 'print("after: ", repr(answer(AFTER, planned)))' in (tmp_path / "wrong.py").read_text(encoding="utf-8")
+    monkeypatch.undo()
+    assert rekindle.bisect(unit.f, (X, Y)) is None
 
 
 def test_modules_have_no_script(tmp_path: Path) -> None:
