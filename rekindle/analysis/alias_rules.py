@@ -457,7 +457,7 @@ class AliasRules:
 
 _RULES: Final[dict[str, Callable[[AliasRules, Node], None]]] = {
     "prim::Constant": AliasRules._visit_constant,
-    **dict.fromkeys(("prim::Uninitialized", "prim::CreateObject"), AliasRules._visit_nothing),
+    **dict.fromkeys(("prim::Uninitialized", "prim::CreateObject", "prim::BailoutTemplate"), AliasRules._visit_nothing),
     **dict.fromkeys(
         (
             *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),

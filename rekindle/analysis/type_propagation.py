@@ -387,8 +387,8 @@ def _type_of(declared: Type, fact: _Fact) -> Type:
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):
         return declared.with_contained([_type_of(t, f) for t, f in zip(declared.elements, fact, strict=True)])
-    if isinstance(fact, _Constant) and fact.value is None:
-        return NONE
+    if isinstance(fact, _Constant) and fact.value is None and NONE.is_subtype_of(declared):
+        return NONE  # otherwise it stands where nobody comes
     return unshaped(declared)
 
 

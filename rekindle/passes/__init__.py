@@ -26,6 +26,7 @@ from rekindle.passes.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole
+from rekindle.passes.refine_types import RefineTypes as RefineTypes
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation
 from rekindle.passes.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero

@@ -16,6 +16,7 @@ writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its res
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -24,6 +25,7 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, STRING, TensorType
+from rekindle.ir.types.tensor import Sizes
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
 
@@ -216,12 +218,39 @@ def _known(node: Node, type: TensorType) -> object:
             return None if type.dtype is None else type.dtype.is_floating_point
         case "aten::is_complex":
             return None if type.dtype is None else type.dtype.is_complex
+        case "aten::numel":
+            return None if type.sizes is None else _product(type.sizes)
+        case "prim::is_cuda":
+            return None if type.device is None else type.device.type == "cuda"
+        case "prim::requires_grad":
+            return type.requires_grad
+        case "aten::len" if type.sizes:
+            return type.sizes[0]
         case "aten::size" if len(node.inputs) == 2 and type.sizes is not None:
             index = constant_int(node.inputs[1])
             rank = len(type.sizes)
             return type.sizes[index] if index is not None and -rank <= index < rank else None
         case _:
             return None
+
+
+def _product(sizes: Sizes) -> int | None:
+    return None if None in sizes else math.prod(size or 0 for size in sizes)
+
+
+def _shape(hole: _Peephole, node: Node) -> bool:
+    """The shape of a tensor whose type tells all of it: a list of constants, new each time."""
+    type = node.inputs[0].type
+    if len(node.inputs) != 1 or not isinstance(type, TensorType) or type.sizes is None or None in type.sizes:
+        return False
+    if not hole.is_as_made(node.input) or not may_change("simplify", node):
+        return False
+    with hole.graph.inserting_before(node):
+        lengths = [hole.graph.insert_constant(size, range=node.range) for size in type.sizes]
+    made = hole.graph.create("prim::ListConstruct", lengths, types=[node.output.type], range=node.range)
+    made.callstack, made.scope = node.callstack, node.scope
+    node.replace_all_uses_with(made.insert_before(node))
+    return True
 
 
 def _same_dtype(hole: _Peephole, node: Node) -> bool:
@@ -245,10 +274,12 @@ _RULES: Final[dict[str, tuple[Rule, ...]]] = {
     **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
     **dict.fromkeys(("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
     "prim::If": (_choice,),
-    "aten::len": (_length,),
+    "aten::len": (_length, _fact),
     "aten::__getitem__": (_item,),
     "prim::ListUnpack": (_unpack,),
-    **dict.fromkeys(("aten::dim", "prim::dtype", "prim::device", "aten::size"), (_fact,)),
+    **dict.fromkeys(("aten::dim", "prim::dtype", "prim::device", "aten::numel", "prim::is_cuda"), (_fact,)),
+    "prim::requires_grad": (_fact,),
+    "aten::size": (_fact, _shape),
     **dict.fromkeys(("aten::is_floating_point", "aten::is_complex"), (_fact,)),
     "aten::to": (_same_dtype,),
 }

@@ -45,6 +45,9 @@ class Opcode(enum.Enum):
     AWAIT = "Await"
     """Write the result of the Await that is the input; if it is not there yet, run its function, in a frame of its
     own. While another execution does, this one stands still."""
+    BAILOUT = "BailOut"
+    """Write the first input, if it is as it was assumed to be. Else go on in the rest of the program, which takes the
+    inputs: ``constant`` knows it."""
     STORE = "Store"
     """Return the inputs."""
 
@@ -52,12 +55,12 @@ class Opcode(enum.Enum):
 JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcode.LOOP_START, Opcode.LOOP_NEXT})
 CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
 TASKS = frozenset({Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT})
-BOUNDARIES = CALLS | TASKS | {Opcode.STORE}
+BOUNDARIES = CALLS | TASKS | {Opcode.BAILOUT, Opcode.STORE}
 """What the interpreter itself runs: more than the registers change."""
 ENDS_SEGMENT = JUMPS | BOUNDARIES
 """What may go on elsewhere than with the next instruction."""
 
-_WITH_EQUALS = CALLS | TASKS | {Opcode.OPERATION, Opcode.STORE}
+_WITH_EQUALS = CALLS | TASKS | {Opcode.OPERATION, Opcode.BAILOUT, Opcode.STORE}
 
 
 @dataclass(slots=True, eq=False)

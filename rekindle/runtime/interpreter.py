@@ -16,6 +16,7 @@ from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.ops.asynchrony import Await, Call
+from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
 from rekindle.runtime.executable import code_of
@@ -27,7 +28,7 @@ from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
 from rekindle.runtime.with_statements import leave_all
 
 # Members of an enum cost ten times what names of the module do, and calls ask for them all the time.
-_STORE, _CALL, _CALL_METHOD = Opcode.STORE, Opcode.CALL, Opcode.CALL_METHOD
+_STORE, _CALL, _CALL_METHOD, _BAILOUT = Opcode.STORE, Opcode.CALL, Opcode.CALL_METHOD, Opcode.BAILOUT
 _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT
 
 
@@ -193,6 +194,8 @@ class InterpreterState:
             self._leave(boundary)
         elif opcode is _CALL or opcode is _CALL_METHOD:
             self._enter(boundary, segment)
+        elif opcode is _BAILOUT:
+            self._bail_out(boundary, segment)
         elif opcode is _WAIT:
             self._wait(boundary, segment)
         elif opcode is _FORK:
@@ -234,6 +237,22 @@ class InterpreterState:
             if register is not None:
                 self.registers[register] = result
         self._segment = segment.next
+
+    def _bail_out(self, instruction: Instruction, segment: Segment) -> None:
+        """Go on, or have the rest of the program take over this frame."""
+        bailout = instruction.constant
+        assert isinstance(bailout, Bailout)
+        values = [self.registers[register] for register in instruction.inputs]
+        if bailout.test(values[0]):
+            self._go_on(instruction, segment, values[0])
+            return
+        code = bailout.code
+        if not isinstance(code, Code):
+            code = bailout.code = Code(bailout.graph, self.code.name)
+        bailout.take()
+        registers = code.template[:]
+        registers[: len(values)] = values
+        self.code, self.registers, self._segment = code, registers, code.segments[0]
 
     def _fork(self, fork: Instruction, segment: Segment) -> None:
         assert fork.function is not None

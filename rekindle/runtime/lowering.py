@@ -28,6 +28,7 @@ from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
 from rekindle.ops.libraries import missing_operation, object_method
 from rekindle.ops.profiling import guard, profile
+from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.instructions import CALLS, Instruction, Opcode
 
 WITHOUT_MEMORY = frozenset(
@@ -214,6 +215,10 @@ class _Lowering:
                 self.operation(node, profile(node))
             case "prim::Guard":
                 self.operation(node, guard(node))
+            case "prim::BailOut":
+                self.bailout(node)
+            case "prim::BailoutTemplate":
+                pass  # bailouts know it
             case _:
                 self.operation(node)
 
@@ -286,6 +291,15 @@ class _Lowering:
         outputs = self.define_outputs(node)
         name = f"{opcode.value}[{name}]" if name else opcode.value
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
+
+    def bailout(self, node: Node) -> None:
+        """A guard and what goes on where it fails, which gets all inputs but the template."""
+        inputs = [node.inputs[0], *node.inputs[2:]]
+        dying = self.live.dies_at.get(node, set()) - {node.inputs[1]}
+        index = node["index"]
+        outputs = self.define_outputs(node)
+        name = f"{Opcode.BAILOUT.value}[{index}]"
+        self.emit(Opcode.BAILOUT, node, inputs, outputs, dying=dying, name=name).constant = Bailout(node)
 
     # ------------------------------------------------------------------------------------------------------- branches
 

@@ -19,9 +19,12 @@ known only when they are called, whose depth has no bound.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any
 
+from rekindle.ops.profiling import conditions
+from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable, PythonWriter, literal
@@ -57,14 +60,19 @@ class ExecutionPlan:
 
 def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int] | None:
     """The plan that an error comes from, and the index of the instruction that raised it; None where none runs in the
-    frames of ``traceback``. The plan lets go of all that it holds."""
+    frames of ``traceback``. The plan lets go of all that it holds.
+
+    A plan that stands at a bailout has given way to the rest of the program: the error comes from that.
+    """
     while traceback is not None:
         frame = traceback.tb_frame
         plan = frame.f_globals.get(_PLAN)
         if isinstance(plan, ExecutionPlan):
             line = traceback.tb_lineno
             frame.clear()
-            return plan, plan.instruction_at(line)
+            index = plan.instruction_at(line)
+            if plan.code.instructions[index].opcode is not Opcode.BAILOUT:
+                return plan, index
         traceback = traceback.tb_next
     return None
 
@@ -98,17 +106,45 @@ class _PlanWriter(PythonWriter):
 
     def instruction(self, index: int, end: int) -> int:
         instruction = self.instructions[index]
+        if self.jump_back_to(index, end) is not None:
+            return super().instruction(index, end)
         if instruction.opcode is Opcode.STORE:
             self._return(index, instruction)
             return index + 1
         if instruction.opcode is Opcode.OPERATION and instruction.node.kind == "prim::Enter":
             return self._with(index, instruction, end)
+        if instruction.opcode is Opcode.BAILOUT:
+            self._bailout(index, instruction)
+            return index + 1
         return super().instruction(index, end)
 
     def _return(self, index: int, store: Instruction) -> None:
         values = [self.source(register) for register in store.inputs]
         text = values[0] if len(values) == 1 else f"({', '.join(values)})" if values else "None"
         self.write(index, f"return {text}")
+
+    def _bailout(self, index: int, instruction: Instruction) -> None:
+        """A test of the first input right here; where it fails, the rest of the program returns in place of this."""
+        bailout = instruction.constant
+        if not isinstance(bailout, Bailout) or self.open_tries:
+            raise NotCompilable
+        values = [self.source(register) for register in instruction.inputs]
+        self.names[f"b{index}"] = partial(bailout.rest, self.code.name)
+        holds = self._test(index, bailout, values[0])
+        self.write(index, f"if not ({holds}): return b{index}()({', '.join(values)})")
+        self.assign(index, instruction, values[0] if instruction.outputs[0] is not None else "")
+
+    def _test(self, index: int, bailout: Bailout, value: str) -> str:
+        if bailout.faults is not None:
+            self.names[f"t{index}"] = bailout.test
+            return f"t{index}({value})"
+        parts = []
+        for number, (text, constant) in enumerate(conditions(bailout.type)):
+            name = f"t{index}_{number}"
+            if "{c}" in text:
+                self.names[name] = constant
+            parts.append(text.format(x=value, c=name))
+        return " and ".join(parts)
 
     def _with(self, index: int, enter: Instruction, end: int) -> int:
         """``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which stays behind them."""

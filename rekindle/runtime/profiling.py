@@ -82,11 +82,12 @@ class Recording:
             record.note(value)
 
     def finish(self) -> Graph:
-        """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. What is noted
-        later is lost."""
+        """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may
+        be noted afterwards, for another time."""
         with self._lock:
             for node, record in self.records.items():
                 told = record.told
+                node.attributes.pop(PROFILED_TYPE, None)
                 if told is not None:
                     node.set_attribute(PROFILED_TYPE, told)
         return self.graph

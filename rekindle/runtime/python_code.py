@@ -120,7 +120,7 @@ class PythonWriter:
         Raises:
             NotCompilable: it is not for this writer.
         """
-        back = self._jump_back_to(index, end)
+        back = self.jump_back_to(index, end)
         if back is not None:
             self.loop(index, back)
             return back + 1
@@ -157,7 +157,7 @@ class PythonWriter:
         self.indent -= 1
         self.open_loops.pop()
 
-    def _jump_back_to(self, index: int, end: int) -> int | None:
+    def jump_back_to(self, index: int, end: int) -> int | None:
         """The jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet."""
         inner = [back for back in self.jumps_back.get(index, ()) if back < end and back not in self.open_loops]
         return max(inner, default=None)

@@ -190,3 +190,46 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
 def test_effects(first: str, second: str, can_swap: bool) -> None:
     named = Named(EFFECTS)
     assert named.db.can_swap(named.node(first), named.node(second)) == can_swap
+
+
+WITH_A_BAILOUT = """
+graph(%x : Tensor, %y : Tensor, %n : int):
+  %none : NoneType = prim::Constant()
+  %t : int = prim::BailoutTemplate()
+  %a : Tensor = aten::neg(%x)
+  %local : Tensor = aten::neg(%a)
+  %kept : Tensor = aten::neg(%a)
+  %w : Tensor = aten::add_(%y, %n, %n)
+  %v : Tensor = aten::add_(%local, %n, %n)
+  %u : Tensor = aten::add_(%kept, %n, %n)
+  %r : Tensor = aten::bernoulli(%a, %none)
+  %g : Float(2) = prim::BailOut[index=0](%x, %t, %kept)
+  %w2 : Tensor = aten::add_(%y, %n, %n)
+  %v2 : Tensor = aten::add_(%local, %n, %n)
+  %u2 : Tensor = aten::add_(%kept, %n, %n)
+  %r2 : Tensor = aten::bernoulli(%a, %none)
+  %p : Tensor = aten::relu(%a)
+  return (%kept, %local)
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "can_cross"),
+    [
+        ("p", True),  # that it was computed, nobody can tell
+        ("v", True),  # the rest of the program does not read it
+        ("v2", True),
+        ("w", False),  # the caller sees it, whoever goes on
+        ("w2", False),
+        ("u", False),  # captured
+        ("u2", False),
+        ("r", False),  # the rest of the program draws too
+        ("r2", False),
+    ],
+)
+def test_what_may_cross_a_bailout(node: str, can_cross: bool) -> None:
+    named = Named(WITH_A_BAILOUT)
+    first, second = (named.db.effects_of(named.node(name)) for name in (node, "g"))
+    assert first.conflicts_with(second) == (not can_cross)
+    assert not named.db.has_untracked_effects(named.node("g"))
+    assert not named.db.has_untracked_effects(named.node("t"))
