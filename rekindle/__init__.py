@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Final as Final
 
     from rekindle.api.bisect import bisect as bisect
-    from rekindle.api.freezing import freeze as freeze
+    from rekindle.api.freezing import freeze as freeze, run_frozen_optimizations as run_frozen_optimizations
     from rekindle.api.install import (
         install as install,
         installed as installed,
@@ -93,6 +93,7 @@ _HOMES: Final[dict[str, str]] = {
     "last_executed_graph": "rekindle.runtime.executor",
     "load": "rekindle.archive.load",
     "optimized_execution": "rekindle.runtime.executor",
+    "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",

@@ -11,8 +11,11 @@ from rekindle.passes.common_subexpression_elimination import (
 )
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
+from rekindle.passes.constant_tensors import ConstantTensors as ConstantTensors
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
+from rekindle.passes.fold_arithmetic import FoldArithmetic as FoldArithmetic
+from rekindle.passes.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from rekindle.passes.freezing import Freezing as Freezing
 from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
@@ -26,7 +29,9 @@ from rekindle.passes.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole
+from rekindle.passes.rank_of_operands import RankOfOperands as RankOfOperands
 from rekindle.passes.refine_types import RefineTypes as RefineTypes
+from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation
 from rekindle.passes.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero

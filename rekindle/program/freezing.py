@@ -21,12 +21,19 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, Type
 from rekindle.passes import (
+    CommonSubexpressionElimination,
+    ConstantPooling,
     ConstantPropagation,
+    ConstantTensors,
     DeadCodeElimination,
+    FoldArithmetic,
+    FoldBatchNorm,
     Freezing,
     LowerSimpleTuples,
     Pass,
     Peephole,
+    RankOfOperands,
+    RemoveDropout,
     inline,
     run_passes,
 )
@@ -35,34 +42,72 @@ from rekindle.program.frozen_module import FrozenModule
 from rekindle.program.module import ScriptModule
 from rekindle.program.module_values import ModuleValues, is_class
 from rekindle.program.names import unique_name
-from rekindle.program.snapshots import as_constant, objects_in, snapshot
+from rekindle.program.snapshots import as_constant, copy_constants, objects_in, snapshot
 
 SIMPLIFICATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),
     ConstantPropagation(),
+    ConstantTensors(),
     Peephole(),
+    RemoveDropout(),
     DeadCodeElimination(),
 )
 """What runs after attributes became constants."""
+
+NUMERICS: Final[tuple[Pass, ...]] = (
+    RankOfOperands(),
+    FoldBatchNorm(is_frozen=True),
+    FoldArithmetic(is_frozen=True),
+    DeadCodeElimination(),
+)
+"""What changes answers by rounding alone; it runs until nothing changes."""
+
+LAST: Final[tuple[Pass, ...]] = (ConstantPooling(), CommonSubexpressionElimination(), DeadCodeElimination())
+"""What tidies up."""
 
 _Key: TypeAlias = tuple[int, str]
 """The identity of a module, and the name of something that it has."""
 
 
-def frozen(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
+def frozen(
+    module: ScriptModule, preserved: Sequence[str] = (), *, numerics: bool = True, evaluating: bool = False
+) -> ScriptModule:
     """A copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are kept;
-    ``a.b`` is the attribute ``b`` of the part ``a``.
+    ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last bit;
+    ``evaluating`` says that the copy is to be in evaluation mode.
 
     Raises:
         NotScriptableError: there is nothing of one of these names, or no method at all.
         CompileError: a method cannot be compiled.
     """
-    return _Freezer(snapshot(module), preserved).freeze()
+    memo: dict[int, Any] = {}
+    root = snapshot(module, memo)
+    if evaluating:
+        root.eval()
+    result = _Freezer(root, preserved, memo).freeze()
+    for part in result.modules():
+        if isinstance(part, FrozenModule):
+            optimize_methods(part, numerics=numerics)
+    return result
+
+
+def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
+    """Make the methods and hooks of a frozen module faster, whose constants nobody else knows. Without ``numerics``
+    the answers stay the same to the last bit."""
+    type = module.script_type
+    for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
+        graph = record.graph
+        simplify(graph, SIMPLIFICATION)
+        while numerics and run_passes(graph, NUMERICS):
+            simplify(graph, SIMPLIFICATION)
+        simplify(graph, LAST)
+        record.executable = None
 
 
 class _Freezer:
-    def __init__(self, root: ScriptModule, preserved: Sequence[str]) -> None:
+    def __init__(self, root: ScriptModule, preserved: Sequence[str], memo: dict[int, Any]) -> None:
         self.root = root
+        self.memo = memo
         self.records: dict[_Key, FunctionRecord] = {}
         """The methods that are kept, hooks among them."""
         self.owners: dict[_Key, ScriptModule] = {}
@@ -75,7 +120,7 @@ class _Freezer:
         self.modules: dict[Type, ScriptModule] = {}
         """The modules of the new classes."""
         type = root.script_type
-        for record in (*_methods_named(type, "forward"), *type.pre_hooks, *type.hooks):
+        for record in (*methods_named(type, "forward"), *type.pre_hooks, *type.hooks):
             self._keep_method(root, record)
         for name in preserved:
             self._keep_named(name)
@@ -109,7 +154,7 @@ class _Freezer:
             if not isinstance(inner, ScriptModule):
                 raise self._unknown(dotted)
             owner = inner
-        records = _methods_named(owner.script_type, name)
+        records = methods_named(owner.script_type, name)
         if name in owner.script_type.attributes:
             self.kept.add((id(owner), name))
             if owner._modules.get(name) is not None:
@@ -130,6 +175,7 @@ class _Freezer:
             self.records[key], self.owners[key] = record, owner
             self.graphs[key] = record.graph.copy()
             _inline_within(self.graphs[key])
+            copy_constants(self.graphs[key], self.memo)
 
     # ---------------------------------------------------------------------------------------------- a class each module
 
@@ -277,7 +323,7 @@ def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) ->
             new.__dict__[name] = getattr(part, name)
 
 
-def _methods_named(type: ClassType, name: str) -> list[FunctionRecord]:
+def methods_named(type: ClassType, name: str) -> list[FunctionRecord]:
     """The method of a class, or the overloads of it."""
     found = type.find_method(name)
     if found is not None:

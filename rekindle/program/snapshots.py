@@ -8,13 +8,15 @@ from typing import Any
 
 import torch
 
+from rekindle.analysis.attribute_writes import nodes_within
+from rekindle.ir.graph import Graph
 from rekindle.program.module import ScriptModule
 
 
-def snapshot(module: ScriptModule) -> ScriptModule:
+def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
     """A copy that shares no memory with ``module``; what is one in it is one in the copy. Tensors that a computation
-    made are copied without its history."""
-    memo: dict[int, Any] = {}
+    made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`: it goes on knowing what was
+    copied."""
     for part in module.modules():
         if isinstance(part, ScriptModule):
             for name in part.script_type.attributes:
@@ -22,6 +24,15 @@ def snapshot(module: ScriptModule) -> ScriptModule:
                     if isinstance(tensor, torch.Tensor) and tensor.requires_grad and not tensor.is_leaf:
                         memo[id(tensor)] = tensor.detach().clone()
     return copy.deepcopy(module, memo)
+
+
+def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
+    """Let ``graph`` have tensors of its own, that no traced program shares with whoever it was traced from."""
+    for node in nodes_within(graph):
+        value = node.attributes.get("value")
+        if node.kind == "prim::Constant" and isinstance(value, torch.Tensor):
+            is_made = value.requires_grad and not value.is_leaf
+            node.attributes["value"] = value.detach().clone() if is_made else copy.deepcopy(value, memo).detach()
 
 
 def objects_in(value: Any) -> set[int]:

@@ -12,11 +12,16 @@ from rekindle.ir.verifier import verify
 from rekindle.passes import (
     BatchMM,
     CanonicalizeOps,
+    ConstantTensors,
+    FoldArithmetic,
+    FoldBatchNorm,
     HoistFromIf,
     LoopInvariantMotion,
     LoopUnrolling,
     Pass,
     Peephole,
+    RankOfOperands,
+    RemoveDropout,
     RemoveMutation,
 )
 from rekindle.runtime import executor
@@ -35,6 +40,11 @@ PASSES: tuple[Pass, ...] = (
     LoopUnrolling(),
     RemoveMutation(),
     BatchMM(),
+    RankOfOperands(),
+    FoldBatchNorm(),
+    FoldArithmetic(),
+    ConstantTensors(),
+    RemoveDropout(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

@@ -1,0 +1,196 @@
+"""How many dimensions the tensors of a graph have, as far as the graph itself tells.
+
+.. code-block:: text
+
+    %a : Tensor = aten::flatten(%x, %1, %-1)                  2
+    %b : Tensor = aten::relu(%a)                              as %a
+    %c : Tensor = aten::conv2d(%b, %w, …)                     3 or 4, and as %b
+
+A range is the fewest and the most dimensions that there may be; the most are None where there is no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from rekindle.analysis.effects import LAZY, RUNS_NOW, may_write
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import TensorType
+
+Range: TypeAlias = tuple[int, int | None]
+
+ANY_RANK: Final[Range] = (0, None)
+
+CONVOLUTIONS: Final = {
+    **{f"aten::conv{n}d": n for n in (1, 2, 3)},
+    **{f"aten::conv_transpose{n}d": n for n in (1, 2, 3)},
+}
+"""Convolutions by the number of dimensions that they go along; there is one of channels besides, and mostly a batch."""
+
+_ELEMENTWISE: Final = (
+    *("relu", "relu6", "hardtanh", "silu", "gelu", "sigmoid", "tanh", "elu", "selu", "celu", "leaky_relu"),
+    *("hardswish", "hardsigmoid", "mish", "softplus", "softsign", "clamp", "clamp_min", "clamp_max", "threshold"),
+    *("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "log_softmax", "softmax", "dropout"),
+    *("feature_dropout", "alpha_dropout", "feature_alpha_dropout"),
+)
+
+_LIKE_FIRST: Final = frozenset(
+    {
+        *(f"aten::{name}" for name in _ELEMENTWISE),
+        *(f"aten::{name}_" for name in _ELEMENTWISE),
+        *CONVOLUTIONS,
+        *("aten::batch_norm", "aten::instance_norm", "aten::layer_norm", "aten::group_norm", "aten::clone"),
+        *("aten::contiguous", "aten::detach", "aten::to", "aten::prelu", "aten::channel_shuffle"),
+        *(f"aten::{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_avg") for n in (1, 2, 3)),
+        *("aten::pixel_shuffle", "aten::pad", "aten::constant_pad_nd", "aten::reflection_pad2d"),
+        *(f"aten::{name}_" for name in ("add", "sub", "mul", "div", "copy", "fill", "zero", "addcmul")),
+    }
+)
+"""Kinds whose result has as many dimensions as their first argument."""
+
+_BROADCASTING: Final = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::maximum", "aten::minimum"})
+
+_KEEPS_RANK: Final = frozenset(
+    {
+        *(kind for kind in _LIKE_FIRST if kind.endswith("_")),
+        *("aten::batch_norm", "aten::instance_norm", "aten::append", "aten::_set_item", "prim::SetAttr"),
+    }
+)
+"""Kinds that write, but never to the number of dimensions of a tensor."""
+
+
+def keeps_rank(node: Node) -> bool:
+    """Whether the result of ``node`` has as many dimensions as its first input."""
+    if node.kind == "aten::linear":
+        weight = node.inputs[1].type
+        return isinstance(weight, TensorType) and weight.rank == 2
+    return node.kind in _LIKE_FIRST and len(node.outputs) == 1 and isinstance(node.inputs[0].type, TensorType)
+
+
+def ranks_are_fixed(graph: Graph) -> bool:
+    """Whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
+    for node in graph.all_nodes():
+        if node.kind in LAZY or node.kind in RUNS_NOW or node.operator is None:
+            if node.kind not in ("prim::If", "prim::Loop", "prim::Constant"):
+                return False
+        elif may_write(node) and node.kind not in _KEEPS_RANK:
+            return False
+    return True
+
+
+class Ranks:
+    """The ranges of the values of a graph in which :func:`ranks_are_fixed`, at the place where :func:`in_order` is."""
+
+    def __init__(self) -> None:
+        self._facts: dict[Value, int] = {}
+        """What checks in front of this place have told."""
+        self._known: dict[Value, Range] = {}
+
+    def learn(self, value: Value, rank: int) -> None:
+        """From here on ``value`` has ``rank`` dimensions."""
+        while keeps_rank(value.node):
+            value = value.node.inputs[0]
+        self._facts[value] = rank
+        self._known.clear()
+
+    def of(self, value: Value) -> Range:
+        """The range of a tensor."""
+        chain: list[Value] = []
+        while value not in self._known and keeps_rank(value.node):
+            chain.append(value)
+            value = value.node.inputs[0]
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = self._compute(value)
+        for each in reversed(chain):
+            found = self._known[each] = _narrowed(found, each)
+        return found
+
+    def exactly(self, value: Value) -> int | None:
+        """The number of dimensions, where it is known."""
+        fewest, most = self.of(value)
+        return fewest if fewest == most else None
+
+    def _compute(self, value: Value) -> Range:
+        type, node = value.type, value.node
+        if value in self._facts:
+            return self._facts[value], self._facts[value]
+        if isinstance(type, TensorType) and type.rank is not None:
+            return type.rank, type.rank
+        if node.kind in _BROADCASTING:
+            return self._broadcast(node)
+        if node.kind == "aten::flatten":
+            return _flattened(node)
+        if node.kind in ("aten::view", "aten::reshape") and node.inputs[1].node.kind == "prim::ListConstruct":
+            count = len(node.inputs[1].node.inputs)
+            return count, count
+        if node.kind == "aten::cat" and node.inputs[0].node.kind == "prim::ListConstruct":
+            return max((self.of(item)[0] for item in node.inputs[0].node.inputs), default=0), None
+        if node.kind == "aten::mm" or node.kind == "aten::addmm":
+            return 2, 2
+        return ANY_RANK
+
+    def _broadcast(self, node: Node) -> Range:
+        ranges = [self.of(value) for value in node.inputs[:2] if isinstance(value.type, TensorType)]
+        bounds = [most for _, most in ranges]
+        known = [most for most in bounds if most is not None]
+        return max(fewest for fewest, _ in ranges), max(known) if len(known) == len(bounds) else None
+
+
+def in_order(graph: Graph, ranks: Ranks | None) -> Iterator[Node]:
+    """Every node, in the order in which they run, while ``ranks`` knows what checks in front of it tell:
+    ``if x.dim() != 4: raise …``. The node at hand may be destroyed, and nodes inserted in front of it."""
+    yield from _block_in_order(graph.block, ranks)
+
+
+def _block_in_order(block: Block, ranks: Ranks | None) -> Iterator[Node]:
+    before = None if ranks is None else dict(ranks._facts)
+    for node in list(block.nodes):
+        yield node
+        if not node.in_block:
+            continue
+        for inner in node.blocks:
+            yield from _block_in_order(inner, ranks)
+        if ranks is not None and node.kind == "prim::If":
+            _learn_from(node, ranks)
+    if ranks is not None and before is not None and block.owning_node is not None:
+        ranks._facts = before
+        ranks._known.clear()
+
+
+def _learn_from(check: Node, ranks: Ranks) -> None:
+    """What is known behind an ``if`` that raises an error for all but one number of dimensions."""
+    condition = check.input.node
+    raising = {"aten::ne": 0, "aten::eq": 1}.get(condition.kind)
+    if raising is None or condition.inputs[0].node.kind != "aten::dim":
+        return
+    rank = constant_of(condition.inputs[1])
+    if isinstance(rank, int) and any(node.kind == "prim::RaiseException" for node in check.blocks[raising].nodes):
+        ranks.learn(condition.inputs[0].node.input, rank)
+
+
+def _narrowed(found: Range, value: Value) -> Range:
+    """What the node that made ``value`` asks of its argument besides."""
+    fewest, most = found
+    if value.node.kind == "aten::batch_norm":
+        return max(fewest, 2), most
+    spatial = CONVOLUTIONS.get(value.node.kind)
+    if spatial is None:
+        return found
+    return max(fewest, spatial + 1), spatial + 2 if most is None else min(most, spatial + 2)
+
+
+def _flattened(node: Node) -> Range:
+    """From the second dimension to the last: two are left."""
+    ends = [constant_of(value) for value in node.inputs[1:]]
+    return (2, 2) if ends == [1, -1] else ANY_RANK
+
+
+def constant_of(value: Value) -> object:
+    """What a constant holds; None where ``value`` is none."""
+    node = value.node
+    if node.kind != "prim::Constant":
+        return None
+    return constant_value(node.attributes.get("value"), value.type)

@@ -1,0 +1,121 @@
+"""Convolutions and linear maps whose weights are constants, as the passes see them that fold something into these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.ranks import CONVOLUTIONS
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import NoneType, TensorType
+from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
+
+
+@dataclass(slots=True)
+class Foldable:
+    """A node that computes ``weight · x + bias``, channel by channel of the result."""
+
+    node: Node
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    spatial: int
+    """How many dimensions stand behind the channels in the result: none for a linear map."""
+    is_transposed: bool = False
+    groups: int = 1
+
+    @property
+    def channels(self) -> int:
+        return self.weight.shape[1] * self.groups if self.is_transposed else self.weight.shape[0]
+
+    def scaled(self, factor: torch.Tensor) -> torch.Tensor:
+        """The weight, in float64, with each channel of the result times its ``factor``, or all times the only one."""
+        weight = self.weight.to(torch.float64)
+        factor = factor.to(torch.float64).expand(self.channels)
+        if not self.is_transposed:
+            return weight * factor.reshape(-1, *[1] * (weight.dim() - 1))
+        # (in, out / groups, …): the channels of a group stand together
+        groups = factor.reshape(self.groups, 1, -1, *[1] * self.spatial)
+        scaled: torch.Tensor = weight.unflatten(0, (self.groups, -1)) * groups
+        return scaled.flatten(0, 1)
+
+    def shift(self) -> torch.Tensor:
+        """The bias in float64, zeros where there is none."""
+        if self.bias is None:
+            return torch.zeros(self.channels, dtype=torch.float64, device=self.weight.device)
+        return self.bias.to(torch.float64)
+
+    def fits(self, weight: torch.Tensor, bias: torch.Tensor) -> bool:
+        """Whether these, which stand for the same computation as before, can be told in the weight's own dtype."""
+        found = [tensor.to(self.weight.dtype) for tensor in (weight, bias)]
+        return all(bool(torch.isfinite(tensor).all()) for tensor in found)
+
+    def replace(self, weight: torch.Tensor, bias: torch.Tensor, note: str) -> None:
+        """Let the node compute with these instead; ``note`` is added to the names of the constants."""
+        weight = weight.to(self.weight.dtype)
+        if self.weight.dim() == 4 and self.weight.is_contiguous(memory_format=torch.channels_last):
+            weight = weight.contiguous(memory_format=torch.channels_last)
+        for index, tensor in ((1, weight), (2, bias.to(self.weight.dtype))):
+            self.node.replace_input(index, _constant_like(self.node, index, tensor, note))
+
+
+def _constant_like(node: Node, index: int, tensor: torch.Tensor, note: str) -> Value:
+    graph, old = node.graph, node.inputs[index]
+    made = graph.create_constant(tensor, TensorType.of(tensor), old.node.range)
+    made.callstack = old.node.callstack
+    made.insert_before(node)
+    name = old.base_name or ("weight", "bias")[index - 1]
+    made.output.set_name(name if name.endswith(note) else f"{name}_{note}")
+    return made.output
+
+
+_PLAIN: Final = {
+    **dict.fromkeys((f"aten::conv{n}d" for n in (1, 2, 3)), (False, 6)),
+    **dict.fromkeys((f"aten::conv_transpose{n}d" for n in (1, 2, 3)), (True, 6)),
+}
+"""Whether it is transposed, and the place of the number of groups."""
+
+MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "aten::linear"})
+"""The kinds of nodes that may be foldable."""
+
+
+def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
+    """What computes ``value``, if that is a convolution or a linear map with constants, and a single node uses it.
+
+    Where nothing else uses it, it does not matter that it is another tensor than before."""
+    node = value.node
+    if node.kind not in MAPS or len(value.uses) != 1 or aliases.has_writers(value):
+        return None
+    weight, bias = fixed_tensor(node.inputs[1], aliases), fixed_tensor(node.inputs[2], aliases)
+    if weight is None or not (bias is not None or _is_none(node.inputs[2])):
+        return None
+    if not weight.is_floating_point() or (bias is not None and bias.dtype != weight.dtype):
+        return None
+    if node.kind == "aten::linear":
+        return Foldable(node, weight, bias, 0) if weight.dim() == 2 else None
+    if node.kind in _PLAIN:
+        is_transposed: bool | None
+        is_transposed, place = _PLAIN[node.kind]
+        spatial = CONVOLUTIONS[node.kind]
+    else:
+        is_transposed, place, spatial = constant_bool(node.inputs[6]), 8, weight.dim() - 2
+    groups = constant_int(node.inputs[place])
+    if is_transposed is None or groups is None or weight.dim() != spatial + 2:
+        return None
+    return Foldable(node, weight, bias, spatial, is_transposed, groups)
+
+
+def fixed_tensor(value: Value, aliases: AliasDb) -> torch.Tensor | None:
+    """The tensor that ``value`` is a constant of, which nothing in the graph writes to."""
+    if not is_constant(value) or aliases.has_writers(value):
+        return None
+    found = value_of(value.node)
+    if type(found) is not torch.Tensor or found.layout is not torch.strided:
+        return None
+    return None if found.is_quantized or found.requires_grad else found
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value.type, NoneType)

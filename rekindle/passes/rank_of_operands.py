@@ -1,0 +1,51 @@
+"""A result has as many dimensions as its operand: ask the operand, so that who only counts does not use the result.
+
+.. code-block:: text
+
+    %c : Tensor = aten::conv2d(%x, %w, …)              %c : Tensor = aten::conv2d(%x, %w, …)
+    %d : int = aten::dim(%c)                 becomes   %d : int = aten::dim(%x)
+    %n : Tensor = aten::batch_norm(%c, …)              %n : Tensor = aten::batch_norm(%c, …)
+
+That leaves the normalisation alone with the convolution. Where the number is known (of what was flattened, behind a
+check that raises an error for other numbers), it is a constant. A graph that changes dimensions in place stays as it
+is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.analysis.ranks import Ranks, in_order, keeps_rank, ranks_are_fixed
+from rekindle.ir.graph import Graph
+from rekindle.passes.changes import may_change
+
+
+@dataclass(slots=True)
+class RankOfOperands:
+    """See the module."""
+
+    name: ClassVar[str] = "rank_of_operands"
+
+    def run(self, graph: Graph) -> bool:
+        if not graph.find_nodes("aten::dim") or not ranks_are_fixed(graph):
+            return False
+        ranks = Ranks()
+        changed = False
+        for node in in_order(graph, ranks):
+            if node.kind != "aten::dim":
+                continue
+            value = node.input
+            known = ranks.exactly(value)
+            if known is not None and may_change("compute", node):
+                with graph.inserting_before(node):
+                    node.output.replace_all_uses_with(graph.insert_constant(known, range=node.range))
+                node.destroy()
+                changed = True
+                continue
+            while keeps_rank(value.node):
+                value = value.node.inputs[0]
+            if value is not node.input and may_change("ask the operand in", node):
+                node.replace_input(0, value)
+                changed = True
+        return changed
