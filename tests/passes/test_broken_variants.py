@@ -33,7 +33,11 @@ from rekindle.passes import (
     common_subexpression_elimination,
     constant_pooling,
     constant_propagation,
+    constant_tensors,
     dead_code_elimination,
+    fold_arithmetic,
+    fold_batch_norm,
+    foldable,
     hoist_from_if,
     loop_invariant_motion,
     loop_unrolling,
@@ -41,15 +45,19 @@ from rekindle.passes import (
     lower_simple_tuples,
     normalize_ops,
     peephole,
+    rank_of_operands,
+    remove_dropout,
     remove_expands,
     remove_mutation,
     specialize_autograd_zero,
 )
 from rekindle.passes.constants import constant_int
+from rekindle.program import freezing
 from rekindle.runtime.pipelines import OPTIMIZATION
-from tests.passes import programs, test_lower_graph
+from tests.passes import frozen, programs, test_lower_graph
 from tests.passes.answers import disagreements, optimized_function
 from tests.passes.cases import CASES
+from tests.passes.frozen import answers_of
 from tests.passes.test_answers import PASSES
 from tests.passes.test_golden_passes import passes
 
@@ -387,6 +395,48 @@ BROKEN = (
         "removes explicit ones",
         replaced(remove_expands, "_is_for_broadcasting", lambda node: True),
         _expanded_explicitly,
+    ),
+    Broken(
+        "freezing",
+        "forgets writes",
+        replaced(freezing, "written_attributes", lambda graphs: set()),
+        answers_of(frozen.Counts, (2,)),
+    ),
+    Broken(
+        "constant_tensors",
+        "forgets writes",
+        replaced(constant_tensors._Work, "_stays", lambda self, value: True),
+        answers_of(frozen.Accumulates, (2,)),
+    ),
+    Broken(
+        "remove_dropout",
+        "removes that of training",
+        replaced(remove_dropout, "constant_bool", lambda value: False),
+        answers_of(frozen.DropsAlways, (8,)),
+    ),
+    Broken(
+        "rank_of_operands",
+        "ignores changes in place",
+        replaced(rank_of_operands, "ranks_are_fixed", lambda graph: True),
+        answers_of(frozen.Unsqueezes, (3,)),
+    ),
+    Broken(
+        "fold_batch_norm",
+        "forgets the bias",
+        replaced(foldable.Foldable, "shift", lambda self: torch.zeros(self.channels, dtype=torch.float64)),
+        answers_of(frozen.Normalises, (5, 3)),
+    ),
+    Broken(
+        "fold_batch_norm",
+        "takes the last dimension for the channels",
+        replaced(fold_batch_norm.Ranks, "exactly", lambda self, value: 2),
+        answers_of(frozen.Normalises, (5, 4, 3)),
+    ),
+    Broken(
+        "fold_arithmetic",
+        "forgets the factor of a sum",
+        replaced(fold_arithmetic, "_alpha", lambda node: 1),
+        answers_of(frozen.Adds, (5, 3)),
     ),
 )
 
