@@ -42,8 +42,13 @@ if TYPE_CHECKING:
     from rekindle.runtime.executor import (
         last_executed_graph as last_executed_graph,
         optimized_execution as optimized_execution,
+        set_execution_strategy as set_execution_strategy,
     )
     from rekindle.runtime.futures import Future as Future
+    from rekindle.runtime.settings import (
+        set_background_compilation as set_background_compilation,
+        set_fusion_strategy as set_fusion_strategy,
+    )
     from rekindle.scripting.interfaces import interface as interface
     from rekindle.scripting.markers import (
         Attribute as Attribute,
@@ -97,6 +102,9 @@ _HOMES: Final[dict[str, str]] = {
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
     "script_if_tracing": "rekindle.scripting.script",
+    "set_background_compilation": "rekindle.runtime.settings",
+    "set_execution_strategy": "rekindle.runtime.executor",
+    "set_fusion_strategy": "rekindle.runtime.settings",
     "stages": "rekindle.api.stages",
     "uninstall": "rekindle.api.install",
     "trace": "rekindle.tracing.trace",

@@ -26,6 +26,13 @@ from rekindle.ir.types import TensorType
 
 
 @dataclass(slots=True, frozen=True)
+class _Trial:
+    run: Callable[..., Any]
+    on_data: bool
+    only_on_data: bool
+
+
+@dataclass(slots=True, frozen=True)
 class Unknown:
     """An argument of which only the kind is known: ``int``, ``float``, ``bool``."""
 
@@ -42,6 +49,9 @@ _LARGEST: Final = 1 << 20
 
 _DRAWS: Final = 6
 
+_SMALL: Final = 1 << 15
+"""The most elements of tensors that an operator is tried on."""
+
 _MOST_INTS: Final = 2
 """With more unknown ints than this, there are too many ways to put numbers in."""
 
@@ -49,22 +59,29 @@ CPU: Final = torch.device("cpu")
 _META: Final = torch.device("meta")
 
 
-def run_on_types(run: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+def run_on_types(
+    run: Callable[..., Any], arguments: Sequence[Any], *, on_data: bool = False, only_on_data: bool = False
+) -> Any:
     """The result of ``run`` with :class:`TensorType` in place of tensors; None where nothing can be told.
+
+    With ``on_data``, small tensors on the CPU are real ones, full of zeros: that needs nothing of the second that it
+    takes PyTorch to load its formulas for tensors without data, but holds only where data does not decide about types.
+    With ``only_on_data`` nothing else is tried.
 
     ``arguments`` are Python values, types of tensors with dtype, device and rank known, :class:`Unknown` ones, and
     lists of such. The requirement of gradients is told for a run that records them.
     """
+    trial = _Trial(run, on_data, only_on_data)
     if not any(_is_open(leaf) for leaf in _leaves(arguments)):
-        return _attempt(run, arguments, lambda: 1, False)
+        return _attempt(trial, arguments, lambda: 1, False)
     if sum(argument == Unknown("int") for argument in arguments) > _MOST_INTS:
         return None
     choices = _sizes_to_try(arguments)
-    results = [_attempt(run, arguments, lambda size=size: size, size % 2 == 1) for size in choices]  # type: ignore[misc]
+    results = [_attempt(trial, arguments, lambda size=size: size, size % 2 == 1) for size in choices]  # type: ignore[misc]
     complete = None not in results
     draw = random.Random(0)
-    results += [_attempt(run, arguments, lambda: draw.choice(choices), draw.random() < 0.5) for _ in range(_DRAWS)]
-    results += _with_small_ints(run, arguments)
+    results += [_attempt(trial, arguments, lambda: draw.choice(choices), draw.random() < 0.5) for _ in range(_DRAWS)]
+    results += _with_small_ints(trial, arguments)
     found = [result for result in results if result is not None]
     if not found or (len(found) < 2 and any(isinstance(leaf, Unknown) for leaf in _leaves(arguments))):
         return None
@@ -84,7 +101,7 @@ def _sizes_to_try(arguments: Sequence[Any]) -> list[int]:
     return [*_SIZES, *others[: _MOST_SIZES - len(_SIZES) - 1], max([*others, *_SIZES]) + 6]
 
 
-def _with_small_ints(run: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+def _with_small_ints(trial: _Trial, arguments: Sequence[Any]) -> list[Any]:
     """The results with each pair of small numbers for the ints that are arguments of their own: where those are numbers
     of dimensions, few others fit."""
     places = [index for index, argument in enumerate(arguments) if argument == Unknown("int")]
@@ -93,7 +110,7 @@ def _with_small_ints(run: Callable[..., Any], arguments: Sequence[Any]) -> list[
         chosen = list(arguments)
         for index, number in zip(places, numbers, strict=True):
             chosen[index] = number
-        results.append(_attempt(run, chosen, lambda: 2, False))
+        results.append(_attempt(trial, chosen, lambda: 2, False))
     return results if places else []
 
 
@@ -112,24 +129,51 @@ def _is_open(leaf: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------------- one run
 
 
-def _attempt(run: Callable[..., Any], arguments: Sequence[Any], size: Callable[[], int], flag: bool) -> Any:
-    """The types of what ``run`` gives, ``size()`` and ``flag`` put in for what is not known; None where it fails."""
+def _attempt(trial: _Trial, arguments: Sequence[Any], size: Callable[[], int], flag: bool) -> Any:
+    """The types of what comes out, ``size()`` and ``flag`` put in for what is not known; None where it fails."""
     try:
-        return _run_once(run, arguments, size, flag)
+        return _run_once(trial, arguments, size, flag)
     except Exception:
         return None  # whatever it is: these numbers do not fit, or there is no such kernel
 
 
-def _run_once(run: Callable[..., Any], arguments: Sequence[Any], size: Callable[[], int], flag: bool) -> Any:
+def _run_once(trial: _Trial, arguments: Sequence[Any], size: Callable[[], int], flag: bool) -> Any:
     tensors = [leaf for leaf in _leaves(arguments) if isinstance(leaf, TensorType)]
-    if tensors and all(tensor.device == CPU for tensor in tensors):
-        # Tensors of the meta device cost a third of fake ones, but do not know where they would be.
+    on_cpu = all(tensor.device == CPU for tensor in tensors)
+    # Tensors of the meta device cost a third of fake ones, but do not know where they would be.
+    made = [_stand_in(part, size, flag, _META) for part in arguments] if on_cpu else []
+    if trial.on_data and on_cpu and _is_small(made):
+        return _call(trial.run, [_with_data(part) for part in made], CPU)
+    if trial.only_on_data:
+        return None
+    if tensors and on_cpu:
         try:
-            return _call(run, [_stand_in(part, size, flag, _META) for part in arguments], CPU)
+            return _call(trial.run, made, CPU)
         except NotImplementedError:
             pass
     with FakeTensorMode():
-        return _call(run, [_stand_in(part, size, flag, None) for part in arguments], None)
+        return _call(trial.run, [_stand_in(part, size, flag, None) for part in arguments], None)
+
+
+def _is_small(arguments: Sequence[Any]) -> bool:
+    """Whether tensors of these sizes are made in no time, on the CPU."""
+    leaves = list(_leaves(arguments))
+    numbers = [leaf.numel() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    elements = sum(number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
+    devices = [leaf for leaf in leaves if isinstance(leaf, torch.device)]
+    has_tensors = any(isinstance(leaf, torch.Tensor) for leaf in leaves)
+    is_here = all(device == CPU for device in devices) and (has_tensors or torch.get_default_device() == CPU)
+    return is_here and elements <= _SMALL
+
+
+def _with_data(value: Any) -> Any:
+    """Tensors of the meta device as tensors of zeros."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_data(part) for part in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    zeros = torch.zeros(value.shape, dtype=value.dtype)
+    return zeros.requires_grad_().clone() if value.requires_grad else zeros
 
 
 def _call(run: Callable[..., Any], arguments: list[Any], device: torch.device | None) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.data_independence import ignores_data
 from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
 from rekindle.analysis.meta_runs import Unknown, run_on_types, without_sizes
 from rekindle.ir.attributes import constant_value
@@ -46,19 +47,24 @@ from rekindle.ir.types import (
 
 
 def propagate_types(
-    graph: Graph, input_types: Sequence[Type | None], *, grad_enabled: bool | None = None
+    graph: Graph,
+    input_types: Sequence[Type | None],
+    *,
+    grad_enabled: bool | None = None,
+    quickly: bool = False,
 ) -> dict[Value, Type]:
     """The types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
-    whether gradients are recorded when the graph runs; None where that is not known.
+    whether gradients are recorded when the graph runs; None where that is not known. ``quickly`` leaves out what would
+    have PyTorch load its formulas for tensors without data, which takes seconds, once in a process.
 
     Raises:
         ValueError: there are not as many types as inputs.
     """
     if len(input_types) != len(graph.inputs):
         raise ValueError(f"the graph takes {len(graph.inputs)} inputs, got {len(input_types)} types")
-    return _Propagation(graph, grad_enabled).run(input_types)
+    return _Propagation(graph, grad_enabled, quickly).run(input_types)
 
 
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
@@ -66,10 +72,18 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
     anything changed."""
     changed = False
     for value, type in types.items():
-        if value.graph is graph and isinstance(value.type, (TensorType, TupleType)) and type != value.type:
+        is_told = isinstance(value.type, (TensorType, TupleType)) and type != value.type
+        if value.graph is graph and is_told and _both_give(value, type):
             value.set_type(type)
             changed = True
     return changed
+
+
+def _both_give(value: Value, type: Type) -> bool:
+    """Whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone that
+    ever does."""
+    node = value.node
+    return node.kind != "prim::If" or all(block.outputs[value.offset].type.is_subtype_of(type) for block in node.blocks)
 
 
 # Facts about a value while the analysis runs: a TensorType, a known Python value in a Constant, a list of facts for a
@@ -113,6 +127,11 @@ def may_reshape(node: Node) -> bool:
     return node.kind in _RESHAPING or (schema is not None and any(argument.is_out for argument in schema.arguments))
 
 
+_PASSES_ON: Final = frozenset(
+    {"prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast", "prim::profile"}
+)
+"""Kinds whose result is their first input."""
+
 _MISTAKEN: Final = frozenset({"aten::native_batch_norm"})
 """Kinds that run on tensors without data give other sizes for than on real ones."""
 
@@ -147,8 +166,9 @@ class SteadyFacts:
 
 
 class _Propagation:
-    def __init__(self, graph: Graph, grad_enabled: bool | None) -> None:
+    def __init__(self, graph: Graph, grad_enabled: bool | None, quickly: bool) -> None:
         self.graph = graph
+        self.quickly = quickly
         self.steady = SteadyFacts(graph)
         modes = [node for node in graph.all_nodes() if sets_modes(node)]
         self.grad_enabled = None if modes else grad_enabled
@@ -245,16 +265,15 @@ class _Propagation:
         if kind in ("prim::TupleConstruct", "prim::ListConstruct"):
             return [tuple(inputs)]
         if kind in ("prim::TupleUnpack", "prim::ListUnpack"):
-            return _items(inputs[0])
+            items = _items(inputs[0])
+            known = items if len(items) == len(node.outputs) else [None] * len(node.outputs)
+            return [_told(output) or item for output, item in zip(node.outputs, known, strict=True)]
         if kind in ("prim::TupleIndex", "aten::__getitem__"):
-            return [_item(inputs[0], inputs[1])]
-        if kind in ("prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::profile"):
-            return inputs[:1]
+            return [_told(node.output) or _item(inputs[0], inputs[1])]
+        if kind in _PASSES_ON:
+            return [_told(node.output) or inputs[0]]
         if kind in GUARDS:
             return [_Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
-        if kind == "prim::unchecked_cast":
-            told = node.output.type
-            return [told if isinstance(told, TensorType) and told.is_refined else inputs[0]]
         operator = node.operator
         if operator is None or kind in FRESH or node.blocks or is_conservative(node) or has_side_effects(node):
             return []
@@ -268,6 +287,7 @@ class _Propagation:
         defaults = torch.get_default_dtype(), torch.get_default_device()
         key = (
             operator,
+            self.quickly,
             defaults,
             tuple(output.type for output in node.outputs),
             _freeze(node.attributes),
@@ -277,7 +297,7 @@ class _Propagation:
         if found is _NOTHING:
             if len(_KNOWN) >= _MOST_KNOWN:
                 _KNOWN.clear()
-            found = _KNOWN[key] = _run(node, operator, arguments)
+            found = _KNOWN[key] = _run(node, operator, arguments, self.quickly)
         if found is None:
             return []
         results = [found] if len(node.outputs) == 1 else found
@@ -310,12 +330,12 @@ _MOST_TURNS: Final = 6
 _NOTHING: Final = object()
 
 
-def _run(node: Node, operator: Operator, arguments: list[Any]) -> Any:
+def _run(node: Node, operator: Operator, arguments: list[Any], quickly: bool) -> Any:
     """What comes out: types of tensors, or a constant where no tensor is involved."""
     operation = operator.operation_of(node)
     simple = all(_is_simple(output.type) for output in node.outputs)
     if not simple:
-        found = run_on_types(operation, arguments)
+        found = run_on_types(operation, arguments, on_data=ignores_data(operator), only_on_data=quickly)
         return without_sizes(found) if node.kind in _MISTAKEN else found
     if len(node.outputs) != 1:
         return None
@@ -418,6 +438,11 @@ def _join(a: _Fact, b: _Fact) -> _Fact:
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return tuple(_join(x, y) for x, y in zip(a, b, strict=True))
     return a if isinstance(a, _Constant) and a == b else None
+
+
+def _told(value: Value) -> _Fact:
+    """What the graph itself says of a tensor."""
+    return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
 def _items(fact: _Fact) -> Sequence[_Fact]:

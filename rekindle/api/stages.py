@@ -20,6 +20,7 @@ from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.plan import ExecutionPlan
 from rekindle.runtime.plan_text import plan_text
 from rekindle.runtime.python_code import NotCompilable
+from rekindle.runtime.specializing import pipeline_for
 
 COMPILED = "compiled"
 """The name of the stage before the first pass."""
@@ -88,10 +89,9 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
         CompileError, NotScriptableError: ``f`` cannot be compiled.
     """
     subject = subject_of(f)
-    if args or kwargs:
-        subject.bind(args, kwargs)
+    passes = pipeline_for(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
     with room_to_recurse(UNKNOWN_RANGE):
-        return stages_of(subject.record.graph, OPTIMIZATION)
+        return stages_of(subject.record.graph, passes)
 
 
 def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:

@@ -27,6 +27,7 @@ from rekindle.program.compilation_unit import CompilationUnit
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.futures import Future
+from rekindle.runtime.settings import set_fusion_strategy
 from rekindle.scripting import markers
 from rekindle.scripting.annotations import is_named_tuple
 from rekindle.scripting.interfaces import interface
@@ -271,6 +272,7 @@ STAND_INS: Final[dict[str, Any]] = {
     "load": load,
     "optimize_for_inference": optimize_for_inference,
     "save": save,
+    "set_fusion_strategy": set_fusion_strategy,
     "script": script,
     "script_if_tracing": script_if_tracing,
     "trace": trace,

@@ -77,7 +77,7 @@ def read_legacy(reader: ArchiveReader) -> LegacyProgram:
             hint="If you trust this file, raise the limit: limits=rekindle.ArchiveLimits(pickle_bytes=…).",
         )
     try:
-        return _Reader(reader, json.loads(reader.read(MODEL))).read()
+        return _Reader(reader, json.loads(reader.read(MODEL).decode("utf-8"))).read()
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, Malformed) as problem:
         raise CorruptArchiveError(f"The description of the model is broken: {problem}.", member=MODEL) from None
     except RecursionError:

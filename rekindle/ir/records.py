@@ -17,8 +17,8 @@ from rekindle.errors import (
 from rekindle.ir.graph import Graph
 from rekindle.ir.schema import FunctionSchema
 
-_compiling = threading.RLock()
-"""One thread compiles at a time: functions share what they call."""
+COMPILING = threading.RLock()
+"""Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +88,7 @@ class FunctionRecord:
         """
         definer = self.definer
         if self._state != "defined" and definer is not None:
-            with _compiling:
+            with COMPILING:
                 self._define_now(definer, called_from)
 
     def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:

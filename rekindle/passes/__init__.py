@@ -35,6 +35,7 @@ from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation
 from rekindle.passes.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero
+from rekindle.passes.type_refinement import TypeRefinement as TypeRefinement
 
 CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),

@@ -10,9 +10,10 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
+from rekindle.runtime import executor
 from rekindle.runtime.arguments import binder_of, describe
 from rekindle.runtime.conversion import NoMatch, converter_for
-from rekindle.runtime.executor import execute, optimized_graph, start
+from rekindle.runtime.executor import execute, start
 from rekindle.runtime.futures import Future
 
 Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
@@ -63,8 +64,16 @@ def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, 
     Raises:
         ArgumentError: they do not fit the schema.
     """
-    binder_of(record).bind(args, kwargs)
-    return optimized_graph(record)
+    return executor.graph_for(record, binder_of(record).bind(args, kwargs))
+
+
+def compile(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Make what runs calls with such arguments, without a call.
+
+    Raises:
+        ArgumentError: they do not fit the schema.
+    """
+    executor.prepare(record, binder_of(record).bind(args, kwargs))
 
 
 def inlined(record: FunctionRecord) -> Graph:

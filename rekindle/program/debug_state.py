@@ -17,8 +17,8 @@ class DebugState:
     graph: Graph
     """The graph as it was compiled."""
     execution_plans: tuple[Code, ...]
-    """What calls have been run by: none before the first call. ``str()`` of one lists its instructions, its ``graph``
-    is what they were made from."""
+    """What calls are run by, each for arguments of another kind: none before the first call. ``str()`` of one lists
+    its instructions, its ``graph`` is what they were made from."""
 
 
 def debug_state_of(record: FunctionRecord) -> DebugState:
@@ -29,5 +29,6 @@ def debug_state_of(record: FunctionRecord) -> DebugState:
     """
     graph = record.graph
     executable = record.executable
-    code = executable.optimized if isinstance(executable, Executable) else None
-    return DebugState(graph, () if code is None else (code,))
+    if not isinstance(executable, Executable) or executable.strategy is None:
+        return DebugState(graph, ())
+    return DebugState(graph, tuple(version.code for version in executable.strategy.versions))

@@ -10,7 +10,7 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program.calling import call, graph_for, inlined, launch
+from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
 from rekindle.program.source import Constants, code_with_constants
@@ -109,6 +109,10 @@ class Function(_Compiled, Savable):
         """The graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, args, kwargs)
 
+    def compile(self, /, *args: Any, **kwargs: Any) -> None:
+        """Optimise for calls with such arguments now rather than at the first of them. It is not called."""
+        compile(self._record, args, kwargs)
+
     def __repr__(self) -> str:
         return f"<compiled function {self.qualified_name}>"
 
@@ -144,6 +148,10 @@ class Method(_Compiled):
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
         """The graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, (self.owner, *args), kwargs)
+
+    def compile(self, /, *args: Any, **kwargs: Any) -> None:
+        """Optimise for calls with such arguments now rather than at the first of them. It is not called."""
+        compile(self._record, (self.owner, *args), kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled method {self.qualified_name}>"

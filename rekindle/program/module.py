@@ -135,6 +135,14 @@ class ScriptModule(torch.nn.Module, Savable):
             raise AttributeError(f"the module '{self.original_name}' has no compiled method 'forward'")
         return Method(self, record)
 
+    def compile(self, /, *args: Any, **kwargs: Any) -> None:
+        """Optimise ``forward`` for calls with such arguments now rather than at the first of them. It is not called.
+
+        Raises:
+            ArgumentError: they do not fit.
+        """
+        self.forward.compile(*args, **kwargs)
+
     def define(self, source: str) -> None:
         """Compile the methods in ``source``, a program text whose functions take ``self`` first, and add them.
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
+from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.records import FunctionRecord
 from rekindle.runtime.code import Code
-from rekindle.runtime.plan import ExecutionPlan
 
 
-@dataclass(slots=True, eq=False)
 class Executable:
-    """``code`` is the graph as it was compiled, for the interpreter; ``optimized`` what the passes made of it, and
-    ``plan`` that as Python. Each is made when it is first needed; ``plan`` stays None where there can be none.
+    """``code`` is the graph as it was compiled, for the interpreter; ``strategy`` what runs calls otherwise, a
+    :class:`~rekindle.runtime.version.Strategy`. Each is made when it is first needed.
     """
 
-    code: Code | None = None
-    optimized: Code | None = None
-    plan: ExecutionPlan | None = None
+    __slots__ = ("__weakref__", "code", "strategy")
+
+    def __init__(self) -> None:
+        self.code: Code | None = None
+        self.strategy: Any = None
+
+
+_ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: FunctionRecord) -> Executable:
@@ -27,7 +31,14 @@ def executable_of(record: FunctionRecord) -> Executable:
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()
+        _ALL.add(found)
     return found
+
+
+def forget_strategies() -> None:
+    """Have every function begin anew, because what is asked of a strategy has changed."""
+    for executable in list(_ALL):
+        executable.strategy = None
 
 
 def code_of(record: FunctionRecord) -> Code:

@@ -1,36 +1,39 @@
 """From a function and its arguments to the result.
 
-A call runs a plan: the graph, optimised, as Python. What no plan can run, the interpreter runs.
+The strategy of a function picks the version that runs a call: a graph, optimised, and its plan. What no plan can run,
+the interpreter runs.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
-from rekindle.errors import UNKNOWN_RANGE
-from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir import execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.runtime.code import Code
-from rekindle.runtime.executable import Executable, code_of, executable_of
+from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
-from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.plan import ExecutionPlan, running_plan
-from rekindle.runtime.python_code import NotCompilable
+from rekindle.runtime.plan import running_plan
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.specializing import SpecializingStrategy
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import foreign_frames, traceback_through
+from rekindle.runtime.version import Strategy, Version
 
 _optimize: Final = ContextVar("rekindle.optimize", default=True)
 
-_last: Final[list[Code | None]] = [None]
-"""What the last call ran."""
+STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {"simple": SpecializingStrategy}
+"""Ways to run functions, by the names that :func:`set_execution_strategy` takes."""
+
+_last: Final[list[Callable[[], Code | None]]] = [lambda: None]
+"""A weak reference to what the last call ran."""
 
 
 @contextmanager
@@ -53,18 +56,18 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
         Whatever the program raises, with the lines of its source in the traceback.
     """
     if not _optimize.get():
-        code = _last[0] = code_of(record)
+        code = code_of(record)
+        _last[0] = weakref.ref(code)
         return InterpreterState(code).run(arguments)
     executable = record.executable
-    if not isinstance(executable, Executable) or executable.optimized is None:
-        executable = optimized(record)
-    _last[0] = executable.optimized
-    plan = executable.plan
-    if plan is None:
-        assert executable.optimized is not None
-        return InterpreterState(executable.optimized).run(arguments)
+    if not isinstance(executable, Executable) or executable.strategy is None:
+        executable = with_strategy(record)
+    version: Version = executable.strategy.select(arguments)
+    _last[0] = version.reference
+    if version.plan is None:
+        return version.function(*arguments)
     try:
-        return plan.function(*arguments)
+        return version.function(*arguments)
     except BaseException as caught:
         error = caught.with_traceback(_traceback(caught.__traceback__))
     try:
@@ -85,11 +88,7 @@ def _traceback(traceback: TracebackType | None) -> TracebackType | None:
 
 def callable_of(graph: Graph, name: str) -> Callable[..., Any]:
     """See :func:`rekindle.ir.execution.callable_of`."""
-    code = Code(graph, name)
-    try:
-        return ExecutionPlan(code).function
-    except NotCompilable:
-        return lambda *arguments: InterpreterState(code).run(arguments)
+    return Version.of(graph, name).function
 
 
 execution.runner = callable_of
@@ -106,39 +105,50 @@ def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
     return launch(state)
 
 
-def optimized(record: FunctionRecord) -> Executable:
-    """The executable of a function, with its graph optimised, and a plan where there can be one.
-
-    Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
-    """
+def with_strategy(record: FunctionRecord) -> Executable:
+    """The executable of a function, with the strategy that is chosen now if it had none."""
     executable = executable_of(record)
-    if executable.optimized is None:
-        with room_to_recurse(UNKNOWN_RANGE):
-            graph = record.graph.copy()
-            optimize(graph, OPTIMIZATION)
-            code = Code(graph, record.name)
-            with suppress(NotCompilable):
-                executable.plan = ExecutionPlan(code)
-            executable.optimized = code
+    if executable.strategy is None:
+        executable.strategy = STRATEGIES[SETTINGS.strategy](record)
     return executable
 
 
-def optimized_graph(record: FunctionRecord) -> Graph:
-    """The graph that calls run.
+def prepare(record: FunctionRecord, arguments: Sequence[object]) -> Version:
+    """What runs calls with such arguments, made now.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
     """
-    if not _optimize.get():
-        return record.graph
-    code = optimized(record).optimized
-    assert code is not None
-    return code.graph
+    strategy: Strategy = with_strategy(record).strategy
+    return strategy.prepare(arguments)
+
+
+def graph_for(record: FunctionRecord, arguments: Sequence[object]) -> Graph:
+    """The graph that calls with such arguments run.
+
+    Raises:
+        CompileError: the function cannot be compiled, where that has not been tried before.
+    """
+    return prepare(record, arguments).graph if _optimize.get() else record.graph
+
+
+def set_execution_strategy(name: str) -> str:
+    """Choose how functions are optimised and run, by name; returns the name before. What has been compiled so far is
+    forgotten.
+
+    Raises:
+        ValueError: there is no such strategy.
+    """
+    if name not in STRATEGIES:
+        known = ", ".join(map(repr, STRATEGIES))
+        raise ValueError(f"there is no strategy {name!r}; there are: {known}")
+    before, SETTINGS.strategy = SETTINGS.strategy, name
+    forget_strategies()
+    return before
 
 
 def last_executed_graph() -> Graph | None:
     """The graph that the last call from Python has run, or is still running, in whichever thread; None before the
-    first call."""
-    code = _last[0]
+    first call, and once the function is gone."""
+    code = _last[0]()
     return None if code is None else code.graph

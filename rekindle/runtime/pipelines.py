@@ -12,6 +12,7 @@ from rekindle.passes import (
     LowerSimpleTuples,
     Pass,
     Peephole,
+    TypeRefinement,
 )
 
 OPTIMIZATION: tuple[Pass, ...] = (
@@ -25,3 +26,16 @@ OPTIMIZATION: tuple[Pass, ...] = (
     LoopInvariantMotion(),
 )
 """What runs on the graph of a function before a plan is made of it. It assumes nothing of the arguments."""
+
+SPECIALIZATION: tuple[Pass, ...] = (
+    Peephole(),
+    ConstantPropagation(),
+    LowerSimpleTuples(),
+    TypeRefinement(only_if_asked=True, quickly=True),
+    Peephole(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+    CommonSubexpressionElimination(),
+)
+"""What runs after it, where it has been written into the graph what is known of the arguments."""

@@ -113,7 +113,6 @@ NOT_TAKEN = {
     "enable_onednn_fusion": "a switch of torch.jit's fuser",
     "export_opnames": "of torch.jit's lite interpreter",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
-    "set_fusion_strategy": "a switch of torch.jit's fuser",
     "strict_fusion": "a switch of torch.jit's fuser",
 }
 

@@ -12,7 +12,7 @@ from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
 from rekindle.ir.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining
-from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from tests.support.equality import assert_same
 
 
@@ -68,7 +68,8 @@ graph(%x.1 : Tensor):
 """
     )
     found = rekindle.stages(outer, torch.ones(3))
-    assert [stage.name for stage in found] == ["compiled", *(each.name for each in OPTIMIZATION)]
+    expected = [*(each.name for each in OPTIMIZATION), "specialization", *(each.name for each in SPECIALIZATION)]
+    assert [stage.name for stage in found] == ["compiled", *expected]
     assert str(found[0]) == f"# compiled\n{found[0].text}"
 
 

@@ -24,7 +24,7 @@ from rekindle.passes import (
     Peephole,
     RemoveExpands,
 )
-from rekindle.runtime import executor
+from rekindle.runtime import specializing
 from rekindle.runtime.pipelines import OPTIMIZATION
 
 
@@ -71,7 +71,7 @@ def _more_passes() -> Iterator[None]:
     """All passes, each followed by a check of the graph, between two rounds of the usual ones."""
     passes = [step for each in (*MORE_PASSES, *OPTIMIZATION) for step in (each, _Verification())]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "OPTIMIZATION", (*OPTIMIZATION, *passes))
+        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *passes))
         yield
 
 
@@ -80,7 +80,7 @@ def _derivatives() -> Iterator[None]:
     """Every operator with a formula stands in a graph with a derivative of its own."""
     with pytest.MonkeyPatch.context() as patch:
         passes = (*OPTIMIZATION, CreateDifferentiableGraphs(threshold=1), _Verification())
-        patch.setattr(executor, "OPTIMIZATION", passes)
+        patch.setattr(specializing, "OPTIMIZATION", passes)
         yield
 
 

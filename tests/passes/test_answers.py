@@ -24,7 +24,7 @@ from rekindle.passes import (
     RemoveDropout,
     RemoveMutation,
 )
-from rekindle.runtime import executor
+from rekindle.runtime import specializing
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
@@ -70,7 +70,7 @@ def verification(monkeypatch: pytest.MonkeyPatch) -> _Verification:
     """Let calls run :data:`PASSES` too, between two rounds of the usual ones, and verify the graph after each."""
     found = _Verification()
     passes = [step for each in (*PASSES, *OPTIMIZATION) for step in (each, found)]
-    monkeypatch.setattr(executor, "OPTIMIZATION", (*OPTIMIZATION, *passes))
+    monkeypatch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *passes))
     return found
 
 

@@ -14,15 +14,21 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.runtime.code import Code
-from rekindle.runtime.executable import Executable
-from rekindle.runtime.executor import execute, optimized
+from rekindle.runtime.executor import execute
 from rekindle.runtime.plan import ExecutionPlan
 from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable
+from rekindle.runtime.specializing import SpecializingStrategy
+from rekindle.runtime.version import Version
+
+
+def general_version(record: FunctionRecord) -> Version:
+    """What runs any arguments."""
+    return SpecializingStrategy(record).general()
 
 
 def source_of(function: Any) -> str:
     """The Python that calls of a function run."""
-    plan = optimized(function._record).plan
+    plan = general_version(function._record).plan
     assert plan is not None
     return plan.source
 
@@ -146,8 +152,7 @@ def test_what_python_cannot_nest_is_interpreted() -> None:
         ExecutionPlan(Code(parse_graph(deep), "f"))
     record = FunctionRecord("f", parse_graph(deep), FunctionSchema("f"))
     assert execute(record, [1, 5]) == 5
-    assert isinstance(record.executable, Executable)
-    assert record.executable.plan is None
+    assert general_version(record).plan is None
     assert ExecutionPlan(Code(parse_graph(nested(MOST_LOOPS, "aten::add")), "f")).function(1, 5) == 5
 
 
@@ -158,7 +163,7 @@ def forks(x):
 
 def test_what_may_have_to_stop_is_interpreted() -> None:
     compiled = rekindle.script(forks)
-    assert optimized(compiled._record).plan is None
+    assert general_version(compiled._record).plan is None
     assert torch.equal(compiled(torch.ones(2, 2)), layer(*[torch.ones(2, 2)] * 3))
 
 

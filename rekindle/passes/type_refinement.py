@@ -1,0 +1,41 @@
+"""Writes down what follows about tensors from what is known of the arguments.
+
+.. code-block:: text
+
+    graph(%x : Float(*, 4, device=cpu)):           graph(%x : Float(*, 4, device=cpu)):
+      %2 : Tensor = aten::relu(%x)            ->     %2 : Float(*, 4, device=cpu) = aten::relu(%x)
+      %3 : int = aten::dim(%2)                       %3 : int = aten::dim(%2)
+      return (%3)                                    return (%3)
+
+By itself it makes nothing faster: a peephole then knows the answer to what a graph asks of a tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.type_propagation import propagate_types, refine_types
+from rekindle.ir.graph import Graph
+from rekindle.passes.changes import may_change
+
+_ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"})
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRefinement:
+    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells. ``quickly`` leaves out
+    operators whose result types take PyTorch a second, once in a process, to load the formulas for."""
+
+    name: ClassVar[str] = "type_refinement"
+
+    only_if_asked: bool = False
+    quickly: bool = False
+
+    def run(self, graph: Graph) -> bool:
+        if self.only_if_asked and not any(node.kind in _ASKS for node in graph.all_nodes()):
+            return False
+        types = propagate_types(graph, [value.type for value in graph.inputs], quickly=self.quickly)
+        if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
+            return False
+        return refine_types(graph, types)

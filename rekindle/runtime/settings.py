@@ -1,0 +1,60 @@
+"""What users choose about execution, for the whole process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rekindle.runtime.executable import forget_strategies
+
+FusionBehavior = Literal["STATIC", "DYNAMIC"]
+FusionStrategy = tuple[tuple[FusionBehavior, int], ...]
+
+_BEHAVIORS: Final = ("STATIC", "DYNAMIC")
+
+
+@dataclass(slots=True)
+class ExecutionSettings:
+    """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` says how many
+    versions of a function there may be at most, besides one for any arguments. With ``in_background`` they are made on
+    another thread, and calls do not wait for them."""
+
+    strategy: str = "simple"
+    fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))
+    in_background: bool = False
+
+    @property
+    def most_versions(self) -> int:
+        return sum(count for _, count in self.fusion)
+
+
+SETTINGS: Final = ExecutionSettings()
+
+
+def set_fusion_strategy(strategy: Sequence[tuple[FusionBehavior, int]]) -> list[tuple[FusionBehavior, int]]:
+    """Say how many versions of a function may be compiled: ``[("STATIC", 2), ("DYNAMIC", 5)]`` stands for two that know
+    all sizes and, after them, five that know less, as far as the strategy of execution tells these apart. Calls that
+    none of them fits run a version that fits all. What has been compiled so far is forgotten. Returns the strategy
+    before.
+
+    Raises:
+        ValueError: a behavior is neither ``"STATIC"`` nor ``"DYNAMIC"``, or a number is negative.
+    """
+    for behavior, count in strategy:
+        if behavior not in _BEHAVIORS:
+            raise ValueError(f'the behavior {behavior!r} is not known: it is "STATIC" or "DYNAMIC"')
+        if count < 0:
+            raise ValueError(f"{behavior} has the number {count}: how many versions there are cannot be negative")
+    before = list(SETTINGS.fusion)
+    SETTINGS.fusion = tuple((behavior, int(count)) for behavior, count in strategy)
+    forget_strategies()
+    return before
+
+
+def set_background_compilation(enabled: bool) -> bool:
+    """With True, functions are optimised on another thread, while calls run them unoptimised. Returns what held
+    before."""
+    before = SETTINGS.in_background
+    SETTINGS.in_background = enabled
+    return before

@@ -1,0 +1,64 @@
+"""One way to run a function: a graph, and what runs it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from rekindle.ir.graph import Graph
+from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.python_code import NotCompilable
+
+
+class Version:
+    """``function`` runs ``code`` on arguments: by ``plan``, or the interpreter where there can be none."""
+
+    __slots__ = ("code", "function", "plan", "reference")
+
+    def __init__(self, code: Code, plan: ExecutionPlan | None) -> None:
+        self.code = code
+        self.plan = plan
+        self.function: Callable[..., Any] = _interpreted(code) if plan is None else plan.function
+        self.reference: Callable[[], Code | None] = weakref.ref(code)
+
+    @classmethod
+    def of(cls, graph: Graph, name: str) -> Version:
+        """The fastest way to run ``graph`` as it stands.
+
+        Raises:
+            SchemaError: nothing is registered that runs one of the nodes.
+        """
+        code = Code(graph, name)
+        try:
+            return cls(code, ExecutionPlan(code))
+        except NotCompilable:
+            return cls(code, None)
+
+    @property
+    def graph(self) -> Graph:
+        return self.code.graph
+
+
+def _interpreted(code: Code) -> Callable[..., Any]:
+    return lambda *arguments: InterpreterState(code).run(arguments)
+
+
+class Strategy(Protocol):
+    """How the calls of one function are run: which version runs which arguments, and when it is made."""
+
+    def select(self, arguments: Sequence[object]) -> Version:
+        """What runs a call with these arguments, made now if there is none.
+
+        Raises:
+            CompileError: the function cannot be compiled.
+        """
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """As :meth:`select`, but made before it returns, whatever the settings say."""
+
+    @property
+    def versions(self) -> Sequence[Version]:
+        """What there is so far."""
