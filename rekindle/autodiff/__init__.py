@@ -1,5 +1,9 @@
 """Graph to graphs: a forward that keeps what a backward needs, and the backward."""
 
-from rekindle.autodiff import differentiable_graph as differentiable_graph, operators as operators
+from rekindle.autodiff import (
+    backward_operators as backward_operators,
+    differentiable_graph as differentiable_graph,
+    operators as operators,
+)
 from rekindle.autodiff.create_differentiable_graphs import CreateDifferentiableGraphs as CreateDifferentiableGraphs
 from rekindle.autodiff.gradient import Gradient as Gradient, differentiate as differentiate

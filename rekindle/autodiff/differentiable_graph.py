@@ -8,8 +8,8 @@ is made when it is first wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rekindle.autodiff.gradient import Gradient, differentiate
+from rekindle.autodiff.sizes import backward_with, follow_from_sizes, forward_without, kept_numbers
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
@@ -40,19 +41,23 @@ class DifferentiableGraph:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._plain: Callable[..., Any] | None = None
-        self._derivatives: dict[tuple[bool, ...], _Derivative] = {}
+        self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs):
-                derivative = self._derivatives.get(wanted)
-                if derivative is None:
-                    derivative = self._derivatives[wanted] = _Derivative(differentiate(self.graph, wanted))
-                return derivative.run(inputs)
+                return self.derivative(wanted).run(inputs)
         if self._plain is None:
             self._plain = callable_of(self.graph, "differentiable graph")
         return self._plain(*inputs)
+
+    def derivative(self, wanted: tuple[bool, ...]) -> Derivative:
+        """The derivative by the inputs that are ``wanted``, made when it is first asked for."""
+        found = self._derivatives.get(wanted)
+        if found is None:
+            found = self._derivatives[wanted] = Derivative(differentiate(self.graph, wanted))
+        return found
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
@@ -82,70 +87,137 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Derivative:
-    """A gradient, with what runs it."""
+_MOST_PLANS: Final = 16
+"""For how many sizes of inputs there are plans of their own; more than these share one."""
+_MOST_KEYS: Final = 1024
 
-    gradient: Gradient
-    forward: Callable[..., Any] = field(init=False)
-    several: bool = field(init=False)
-    constants: tuple[int, ...] = field(init=False)
-    """The results that have no gradient."""
-    tensors: tuple[int, ...] = field(init=False)
-    """The captures that are tensors, as far as types tell."""
-    _backward: dict[tuple[bool, ...], tuple[Callable[..., Any], tuple[int, ...], bool]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        graph = self.gradient.forward
-        self.several = len(graph.outputs) != 1
-        self.constants = tuple(index for index in range(len(graph.outputs)) if index not in self.gradient.roots)
-        self.forward = callable_of(graph, "differentiable graph")
+class Derivative:
+    """A gradient, with what runs it: a plan for each set of sizes that the inputs have, or one for all."""
+
+    __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "gradient")
+
+    def __init__(self, gradient: Gradient) -> None:
+        self.gradient = gradient
+        self._general = _Plan(gradient, gradient.forward, {})
+        self._numbers = kept_numbers(gradient)
+        self._by_sizes: dict[Hashable, _Plan] | None = None
+        self._by_numbers: dict[Hashable, _Plan] = {}
+        if self._numbers and follow_from_sizes(gradient):
+            self._by_sizes = {}
 
     def run(self, inputs: Sequence[Any]) -> Any:
-        results = _Function.apply(self, *inputs)  # type: ignore[no-untyped-call]
+        plan = self._general
+        key: Hashable = None
+        if self._by_sizes is not None:
+            key = tuple([_sizes(value) for value in inputs])
+            plan = self._by_sizes.get(key, plan)
+        results = _Function.apply(plan, *inputs)  # type: ignore[no-untyped-call]
+        if plan is self._general and self._by_sizes is not None:
+            self._learn(key, results)
         count = self.gradient.results
         return results[0] if count == 1 else results[:count]
 
-    def backward(self, defined: tuple[bool, ...]) -> tuple[Callable[..., Any], tuple[int, ...], bool]:
-        """What runs the backward graph for the gradients that are ``defined``, the captures that it takes, and whether
-        it returns several gradients."""
+    def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
+        """Have a plan ready for other inputs of these sizes."""
+        assert self._by_sizes is not None
+        values = {index: results[index] for index in self._numbers}
+        told = repr(values)
+        plan = self._by_numbers.get(told)
+        if plan is None:
+            if len(self._by_numbers) >= _MOST_PLANS:
+                return
+            graph = forward_without(self.gradient, self._numbers)
+            plan = self._by_numbers[told] = _Plan(self.gradient, graph, values)
+        if len(self._by_sizes) < _MOST_KEYS:
+            self._by_sizes[key] = plan
+
+
+def _sizes(value: Any) -> Hashable:
+    """What sizes may follow from."""
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype
+    if isinstance(value, list):
+        return tuple([_sizes(item) for item in value])
+    return float if isinstance(value, float) else (type(value), value)
+
+
+@dataclass(slots=True, eq=False)
+class _Backward:
+    run: Callable[..., Any]
+    captures: tuple[int, ...]
+    several: bool
+
+
+class _Plan:
+    """Runs the graphs of a gradient, of which the kept numbers ``values`` are known."""
+
+    __slots__ = ("_backward", "_values", "constants", "forward", "gradient", "kept", "places", "several")
+
+    def __init__(self, gradient: Gradient, graph: Graph, values: dict[int, object]) -> None:
+        self.gradient = gradient
+        self._values = values
+        outputs = [index for index in range(len(gradient.forward.outputs)) if index not in values]
+        self.places = {index: place for place, index in enumerate(outputs)}
+        """Where the outputs of the gradient's forward are found among those of the plan's."""
+        self.several = len(outputs) != 1
+        self.constants = tuple(place for place, index in enumerate(outputs) if index not in gradient.roots)
+        self.kept = tuple(
+            (number, source if source < 0 else self.places[source])
+            for number, source in enumerate(gradient.captures)
+            if source not in values
+        )
+        """The captures: their number, and where they are found: which output, or ``~`` which input."""
+        self.forward = callable_of(graph, "differentiable graph")
+        self._backward: dict[tuple[bool, ...], _Backward] = {}
+
+    def backward(self, defined: tuple[bool, ...]) -> _Backward:
+        """What runs the backward graph where the gradients of those roots exist that are ``defined``."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
+            if self._values:
+                made = backward_with(self.gradient, made, self._values)
+            numbers = {number: place for place, (number, _) in enumerate(self.kept)}
+            captures = tuple(numbers[number] for number in made.captures)
             run = callable_of(made.graph, "backward of a differentiable graph")
-            found = self._backward[defined] = run, made.captures, len(made.graph.outputs) != 1
+            found = self._backward[defined] = _Backward(run, captures, len(made.graph.outputs) != 1)
         return found
 
 
 class _Function(torch.autograd.Function):
-    """The node in autograd's graph; it is called what tells a reader of ``grad_fn`` where it comes from."""
+    """The node in autograd's graph; its name tells a reader of ``grad_fn`` where it comes from."""
 
     @staticmethod
-    def forward(ctx: Any, derivative: _Derivative, *inputs: Any) -> Any:
-        results = derivative.forward(*inputs)
-        if not derivative.several:
+    def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
+        results = plan.forward(*inputs)
+        if not plan.several:
             results = (results,)
-        kept = [results[source] if source >= 0 else inputs[~source] for source in derivative.gradient.captures]
-        ctx.save_for_backward(*[value for value in kept if isinstance(value, Tensor)])
-        ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
-        ctx.derivative = derivative
+        kept = [results[source] if source >= 0 else inputs[~source] for _, source in plan.kept]
+        tensors = [value for value in kept if isinstance(value, Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.others = None
+        if len(tensors) != len(kept):
+            ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
+        ctx.plan = plan
         ctx.set_materialize_grads(False)
-        constants = [results[index] for index in derivative.constants if isinstance(results[index], Tensor)]
-        if constants:
-            ctx.mark_non_differentiable(*constants)
+        if plan.constants:
+            ctx.mark_non_differentiable(*[results[i] for i in plan.constants if isinstance(results[i], Tensor)])
         return results
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        derivative: _Derivative = ctx.derivative
-        gradient = derivative.gradient
-        defined = tuple([gradients[root] is not None for root in gradient.roots])
-        run, captures, several = derivative.backward(defined)
-        saved = iter(ctx.saved_tensors)
-        kept = [next(saved) if other is None else other[0] for other in ctx.others]
-        given = [gradients[root] for root in gradient.roots if gradients[root] is not None]
-        found = run(*given, *[kept[index] for index in captures])
-        each = iter(found if several else (found,))
+        plan: _Plan = ctx.plan
+        gradient = plan.gradient
+        places = plan.places
+        roots = [gradients[places[root]] for root in gradient.roots]
+        backward = plan.backward(tuple([root is not None for root in roots]))
+        kept = ctx.saved_tensors
+        if ctx.others is not None:
+            saved = iter(kept)
+            kept = [next(saved) if other is None else other[0] for other in ctx.others]
+        found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
+        each = iter(found if backward.several else (found,))
         return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
 
 

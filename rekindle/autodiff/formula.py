@@ -113,7 +113,9 @@ class Formula:
         text = f"def {definition.word}({parameters}):\n{definition.body}"
         graph = _emit(text, f"{definition.word} of {self.schema.qualified_name}")
         run_passes(graph, _CLEANUP)
-        returns = definition.targets if definition.word == "backward" else _returned_names(definition)
+        returns = self.result_names
+        if definition.word != "composite":
+            returns = definition.targets if definition.word == "backward" else _returned_names(definition)
         return Part(graph, definition.parameters, returns)
 
     def _types(self) -> dict[str, Type]:
@@ -146,7 +148,7 @@ def _types_of_returns(part: Part) -> dict[str, Type]:
 def _returned_names(definition: Definition) -> tuple[str, ...]:
     """The names after the last ``return`` of a forward."""
     text = definition.body.rpartition("return ")[2]
-    if definition.word == "forward" and not re.fullmatch(r"\w+(, \w+)*\s*", text):
+    if not re.fullmatch(r"\w+(, \w+)*\s*", text):
         raise InternalError(f"the forward of {definition.operators} returns something that has no name: {text}")
     return tuple(name.strip() for name in text.split(","))
 

@@ -28,6 +28,7 @@ from typing import Final
 from rekindle.errors import InternalError
 
 _WORDS: Final = ("backward", "forward", "composite", "def", "constant")
+_START: Final = re.compile(r"\n(?=(?:backward|forward|composite|def|constant) |#)")
 _HEAD: Final = re.compile(
     r"(?P<word>backward|forward|composite) (?P<operators>[\w.]+(?:,\s*[\w.]+)*)"
     r"\((?P<parameters>[^)]*)\)(?: -> (?P<targets>[\w, ]+))?:[^\S\n]*\n(?P<body>.*)",
@@ -49,7 +50,7 @@ class Definition:
 
 def read_definitions(text: str) -> Iterator[Definition]:
     """The definitions of a text, in order."""
-    for part in re.split(r"\n(?=\S)", text.strip("\n")):
+    for part in _START.split(text.strip("\n")):
         word = part.partition(" ")[0]
         if word == "def":
             yield Definition(word, (part[4 : part.index("(")],), (), (), part.rstrip() + "\n")

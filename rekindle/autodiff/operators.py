@@ -1,4 +1,4 @@
-"""Operators that only backward graphs use. Formulas call them as ``own.NAME``."""
+"""Operators that the way back is built with, beside those of formulas (:mod:`rekindle.autodiff.backward_operators`)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ops.declare import implements, implements_for_node
-
-
-@implements("autodiff::size_unless_equal(Tensor self, Tensor other) -> int[]?")
-def size_unless_equal(self: Tensor, other: Tensor) -> list[int] | None:
-    """The size of ``self``, None where ``other`` has the same."""
-    size = self.shape
-    return None if size == other.shape else list(size)
-
-
-@implements("autodiff::sizes_along(Tensor[] tensors, int dim) -> int[]")
-def sizes_along(tensors: Sequence[Tensor], dim: int) -> list[int]:
-    """How long each of ``tensors`` is along ``dim``; 0 for a vector without elements, which ``cat`` leaves out."""
-    return [0 if tensor.shape == (0,) else tensor.shape[dim] for tensor in tensors]
 
 
 @implements("autodiff::join(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")

@@ -84,9 +84,8 @@ def _write_out(node: Node, formula: Formula, part: Part) -> Node:
     results = _insert(node, formula, part)
     for output, result in zip(node.outputs, results, strict=True):
         output.replace_all_uses_with(result)
-    following = node.next
     node.destroy()
-    return before.next if before is not following else following
+    return before.next
 
 
 def _insert(node: Node, formula: Formula, part: Part) -> list[Value]:

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.autodiff.formulas import matrices, pointwise
+from rekindle.autodiff.formulas import (
+    activations,
+    indexing,
+    layers,
+    losses,
+    matrices,
+    pointwise,
+    reductions,
+    shapes,
+)
 
-TEXTS: Final[dict[str, str]] = {"pointwise": pointwise.TEXT, "matrices": matrices.TEXT}
+TEXTS: Final[dict[str, str]] = {
+    "pointwise": pointwise.TEXT,
+    "activations": activations.TEXT,
+    "matrices": matrices.TEXT,
+    "reductions": reductions.TEXT,
+    "shapes": shapes.TEXT,
+    "indexing": indexing.TEXT,
+    "layers": layers.TEXT,
+    "losses": losses.TEXT,
+}
 """By family."""

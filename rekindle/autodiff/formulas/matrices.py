@@ -17,6 +17,50 @@ backward mv(grad, self, vec) -> self, vec:
 backward dot(grad, self, tensor) -> self, tensor:
     return grad * tensor, grad * self
 
-backward t(grad) -> self:
-    return grad.t()
+backward vdot(grad, self, other) -> self, other:
+    return grad * other, grad * self
+
+backward matmul(grad, self, other) -> self, other:
+    return own.matmul_self(grad, self.size(), other), own.matmul_other(grad, self, other.size())
+
+backward linear(grad, input, weight, bias) -> input, weight, bias:
+    grad_bias = grad if bias is None else own.sum_to(grad, bias.size())
+    return own.linear_input(grad, input.size(), weight), own.linear_weight(grad, input, weight.size()), grad_bias
+
+backward addmm(grad, self, mat1, mat2, beta, alpha) -> self, mat1, mat2:
+    scaled_grad = scaled(grad, alpha)
+    return own.sum_to(scaled(grad, beta), self.size()), scaled_grad.mm(mat2.t()), mat1.t().mm(scaled_grad)
+
+backward addmv(grad, self, mat, vec, beta, alpha) -> self, mat, vec:
+    scaled_grad = scaled(grad, alpha)
+    return own.sum_to(scaled(grad, beta), self.size()), scaled_grad.unsqueeze(1) * vec, mat.t().mv(scaled_grad)
+
+backward addr(grad, self, vec1, vec2, beta, alpha) -> self, vec1, vec2:
+    scaled_grad = scaled(grad, alpha)
+    return own.sum_to(scaled(grad, beta), self.size()), scaled_grad.mv(vec2), scaled_grad.t().mv(vec1)
+
+backward baddbmm(grad, self, batch1, batch2, beta, alpha) -> self, batch1, batch2:
+    scaled_grad = scaled(grad, alpha)
+    grad_first = scaled_grad.bmm(batch2.transpose(1, 2))
+    grad_second = batch1.transpose(1, 2).bmm(scaled_grad)
+    return own.sum_to(scaled(grad, beta), self.size()), grad_first, grad_second
+
+backward addbmm(grad, self, batch1, batch2, beta, alpha) -> self, batch1, batch2:
+    scaled_grad = scaled(grad, alpha).expand(batch1.size(0), batch1.size(1), batch2.size(2))
+    grad_first = scaled_grad.bmm(batch2.transpose(1, 2))
+    grad_second = batch1.transpose(1, 2).bmm(scaled_grad)
+    return own.sum_to(scaled(grad, beta), self.size()), grad_first, grad_second
+
+composite outer(self, vec2):
+    return self.unsqueeze(1) * vec2
+
+composite linalg_vecdot(x, y, dim):
+    return (x * y).sum(dim)
+
+backward trace(grad, self) -> self:
+    return own.diagonal_back(grad.expand(min(self.size(0), self.size(1))), self.size(), 0, 0, 1)
+
+backward linalg_cross(grad, self, other, dim, result) -> self, other:
+    grad_self = torch.linalg_cross(other, grad, dim=dim)
+    return sum_to(grad_self, self, result), sum_to(torch.linalg_cross(grad, self, dim=dim), other, result)
 """

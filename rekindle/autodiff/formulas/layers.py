@@ -1,0 +1,135 @@
+"""Normalisation, convolution and pooling."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXT: Final = """
+forward layer_norm(input, normalized_shape, weight, bias, eps):
+    result, mean, rstd = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
+    return result, mean, rstd
+
+backward layer_norm(grad, input, normalized_shape, mean, rstd, weight, bias,
+                    needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return torch.native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, needed)
+
+forward group_norm(input, num_groups, weight, bias, eps):
+    n, c = input.size(0), input.size(1)
+    spread = input.contiguous()
+    result, mean, rstd = torch.native_group_norm(
+        spread, weight, bias, n, c, own.ratio(input.numel(), n * c), num_groups, eps)
+    return result, mean, rstd
+
+backward group_norm(grad, input, num_groups, mean, rstd, weight, bias,
+                    needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    n, c = input.size(0), input.size(1)
+    needed = [needs_input, needs_weight, needs_bias]
+    area = own.ratio(input.numel(), n * c)
+    return torch.native_group_norm_backward(
+        grad.contiguous(), input.contiguous(), mean, rstd, weight, n, c, area, num_groups, needed)
+
+forward batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    result, mean, rstd = torch.native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return result, mean, rstd
+
+backward batch_norm(grad, input, weight, running_mean, running_var, mean, rstd, training, eps,
+                    needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return torch.native_batch_norm_backward(
+        grad, input, weight, running_mean, running_var, mean, rstd, training, eps, needed)
+
+backward conv1d, conv2d, conv3d(grad, input, weight, bias, stride, padding, dilation, groups,
+                                needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return own.convolution_back(
+        grad, input, weight, bias is not None, stride, padding, dilation, False, [0], groups, needed)
+
+backward convolution(grad, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
+                     needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return own.convolution_back(
+        grad, input, weight, bias is not None, stride, padding, dilation, transposed, output_padding, groups, needed)
+
+backward conv_transpose1d, conv_transpose2d.input, conv_transpose3d.input(
+        grad, input, weight, bias, stride, padding, dilation, output_padding, groups,
+        needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return own.convolution_back(
+        grad, input, weight, bias is not None, stride, padding, dilation, True, output_padding, groups, needed)
+
+forward max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode):
+    result, indices = torch.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return result, indices
+
+backward max_pool2d(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices) -> self:
+    return torch.max_pool2d_with_indices_backward(
+        grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+backward max_pool2d_with_indices(grad0, self, kernel_size, stride, padding, dilation, ceil_mode, result1) -> self:
+    return torch.max_pool2d_with_indices_backward(
+        existing(grad0), self, kernel_size, stride, padding, dilation, ceil_mode, result1)
+
+forward max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode):
+    result, indices = torch.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return result, indices
+
+backward max_pool3d(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices) -> self:
+    return torch.max_pool3d_with_indices_backward(
+        grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+composite avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    return torch.avg_pool2d(
+        self.unsqueeze(-2), [1, kernel_size[0]], own.as_row(stride, 1), own.as_row(padding, 0),
+        ceil_mode, count_include_pad).squeeze(-2)
+
+backward avg_pool2d(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                    divisor_override) -> self:
+    return torch.avg_pool2d_backward(
+        grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+backward avg_pool3d(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                    divisor_override) -> self:
+    return torch.avg_pool3d_backward(
+        grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+backward adaptive_avg_pool2d(grad, self) -> self:
+    return torch._adaptive_avg_pool2d_backward(grad, self)
+
+backward adaptive_avg_pool3d(grad, self) -> self:
+    return torch._adaptive_avg_pool3d_backward(grad, self)
+
+composite adaptive_avg_pool1d(self, output_size):
+    return torch.adaptive_avg_pool2d(self.unsqueeze(-2), [1, output_size[0]]).squeeze(-2)
+
+backward adaptive_max_pool2d(grad0, self, result1) -> self:
+    return torch.adaptive_max_pool2d_backward(existing(grad0), self, result1)
+
+backward adaptive_max_pool3d(grad0, self, result1) -> self:
+    return torch.adaptive_max_pool3d_backward(existing(grad0), self, result1)
+
+backward pixel_shuffle(grad, upscale_factor) -> self:
+    return torch.pixel_unshuffle(grad, upscale_factor)
+
+backward pixel_unshuffle(grad, downscale_factor) -> self:
+    return torch.pixel_shuffle(grad, downscale_factor)
+
+backward im2col(grad, self, kernel_size, dilation, padding, stride) -> self:
+    return torch.col2im(grad, own.last_two(self.size()), kernel_size, dilation, padding, stride)
+
+backward col2im(grad, kernel_size, dilation, padding, stride) -> self:
+    return torch.im2col(grad, kernel_size, dilation, padding, stride)
+
+backward grid_sampler_2d(grad, input, grid, interpolation_mode, padding_mode, align_corners,
+                         needs_input, needs_grid) -> input, grid:
+    needed = [needs_input, needs_grid]
+    return torch.grid_sampler_2d_backward(
+        grad, input, grid, interpolation_mode, padding_mode, align_corners, needed)
+
+backward grid_sampler_3d(grad, input, grid, interpolation_mode, padding_mode, align_corners,
+                         needs_input, needs_grid) -> input, grid:
+    needed = [needs_input, needs_grid]
+    return torch.grid_sampler_3d_backward(
+        grad, input, grid, interpolation_mode, padding_mode, align_corners, needed)
+"""

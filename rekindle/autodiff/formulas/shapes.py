@@ -1,0 +1,124 @@
+"""Views, copies, casts, joining and taking apart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXT: Final = """
+backward view, reshape, _unsafe_view, flatten.using_ints, unflatten.int, squeeze, squeeze.dim,
+    squeeze.dims, view_as, reshape_as, ravel, _reshape_alias(grad, self) -> self:
+    return grad.reshape(self.size())
+
+backward t(grad) -> self:
+    return grad.t()
+
+backward transpose.int(grad, dim0, dim1) -> self:
+    return grad.transpose(dim0, dim1)
+
+backward permute(grad, dims) -> self:
+    return grad.permute(own.inverse_order(dims))
+
+backward movedim.int(grad, source, destination) -> self:
+    return torch.movedim(grad, destination, source)
+
+backward movedim.intlist(grad, source, destination) -> self:
+    return torch.movedim(grad, destination, source)
+
+backward mT, numpy_T(grad, self) -> self:
+    return own.turned(grad, self.dim())
+
+backward unsqueeze(grad, dim) -> self:
+    return grad.squeeze(dim)
+
+backward expand, expand_as, broadcast_to(grad, self) -> self:
+    return own.sum_to(grad, self.size())
+
+backward contiguous, clone, alias, lift_fresh(grad) -> self:
+    return grad
+
+backward to.dtype, to.dtype_layout, to.device, type_as, to.other, _to_copy(grad, self) -> self:
+    return grad.to(self.dtype)
+
+backward cat(grad, tensors, dim) -> tensors:
+    return own.cat_back(grad, own.sizes_of(tensors), dim)
+
+backward stack(grad, dim) -> tensors:
+    return torch.unbind(grad, dim)
+
+backward split.Tensor, split.sizes, split_with_sizes, chunk, tensor_split.sections, tensor_split.indices,
+    unsafe_chunk, unsafe_split.Tensor, unsafe_split_with_sizes(grads, dim, result) -> self:
+    return own.rejoined(grads, result, dim)
+
+backward unbind.int(grads, dim, result) -> self:
+    return own.restacked(grads, result, dim)
+
+composite permute_copy(self, dims):
+    return self.permute(dims).clone()
+
+composite transpose_copy.int(self, dim0, dim1):
+    return self.transpose(dim0, dim1).clone()
+
+composite t_copy(self):
+    return self.t().clone()
+
+composite unsqueeze_copy(self, dim):
+    return self.unsqueeze(dim).clone()
+
+composite squeeze_copy(self):
+    return self.squeeze().clone()
+
+composite squeeze_copy.dim(self, dim):
+    return self.squeeze(dim).clone()
+
+composite squeeze_copy.dims(self, dim):
+    return torch.squeeze(self, dim).clone()
+
+composite view_copy(self, size):
+    return self.reshape(size).clone()
+
+composite expand_copy(self, size):
+    return self.expand(size).clone()
+
+backward repeat(grad, self, repeats) -> self:
+    return own.repeat_back(grad, self.size(), repeats)
+
+composite tile(self, dims):
+    return self.repeat(own.padded_repeats(self.dim(), dims))
+
+backward repeat_interleave.self_int(grad, self, repeats, dim) -> self:
+    return own.interleave_back(grad, self.size(), repeats, dim)
+
+backward flip(grad, dims) -> self:
+    return grad.flip(dims)
+
+composite fliplr(self):
+    return self.flip([1])
+
+composite flipud(self):
+    return self.flip([0])
+
+backward roll(grad, shifts, dims) -> self:
+    return grad.roll(own.negated(shifts), dims)
+
+backward rot90(grad, k, dims) -> self:
+    return grad.rot90(-k, dims)
+
+backward tril(grad, diagonal) -> self:
+    return grad.tril(diagonal)
+
+backward triu(grad, diagonal) -> self:
+    return grad.triu(diagonal)
+
+backward diagonal(grad, self, offset, dim1, dim2) -> self:
+    return own.diagonal_back(grad, self.size(), offset, dim1, dim2)
+
+backward diag_embed(grad, offset, dim1, dim2) -> self:
+    return grad.diagonal(offset, dim1, dim2)
+
+backward constant_pad_nd(grad, pad) -> self:
+    return torch.constant_pad_nd(grad, own.negated(pad))
+
+backward unfold(grad, self, dimension, size, step) -> self:
+    return torch.unfold_backward(grad, self.size(), dimension, size, step)
+
+"""

@@ -1,0 +1,318 @@
+"""The sweep over gradients of PyTorch's operator database, in float64.
+
+    python -m tests.sweeps.gradients --full --jobs 2      everything; writes results/gradients.md and .json
+    python -m tests.sweeps.gradients --only add,mul       some entries, and what goes wrong with them
+
+For every entry that supports autograd, up to four samples, as function or method, are scripted. Two things are made of
+each: the derivative of the whole graph, and the graph with its operators split into differentiable graphs. Values,
+which results require a gradient, gradients, and where PyTorch has them gradients of gradients must equal eager's. An
+entry counts where one of its cases can be scripted and has a gradient in eager; it goes through formulas where no
+backward graph of it asks PyTorch's autograd for the gradient of an operator.
+"""
+# ruff: noqa: T201 - a command: it prints
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import rekindle
+from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.autodiff.differentiable_graph import DifferentiableGraph
+from rekindle.errors import CompileError, InternalError
+from rekindle.ir.execution import callable_of
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import ListType
+from rekindle.ir.verifier import verify
+from rekindle.passes import CanonicalizeOps, DeadCodeElimination, run_passes
+from rekindle.runtime.pipelines import OPTIMIZATION
+from tests.sweeps import report
+from tests.sweeps.cases import Case, NotWritable, _variants, _Writer, load, seed
+from tests.sweeps.shards import run_entries, serve
+
+STEM = "gradients"
+SAMPLES = 4
+
+
+@dataclass(slots=True)
+class Result:
+    """What comes of an entry. ``by_autograd`` are the kinds that PyTorch's autograd was asked for."""
+
+    cases: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    by_autograd: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return self.cases > 0 and not self.failures
+
+    @property
+    def by_formulas(self) -> bool:
+        return self.passed and not self.by_autograd
+
+
+@cache
+def database() -> dict[str, Any]:
+    """The entries that support autograd, by their full names."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {op.full_name: op for op in op_db if op.supports_autograd and torch.float64 in op.supported_dtypes("cpu")}
+
+
+def cases_of(op: Any) -> Iterator[Case]:
+    """The calls of an entry, each in the first way in which it can be written."""
+    variants = {name: write for name, write in _variants(op).items() if name != "inplace"}
+    seed()
+    for index, sample in enumerate(op.sample_inputs("cpu", torch.float64, requires_grad=True)):
+        if index == SAMPLES:
+            return
+        for variant, write in variants.items():
+            writer = _Writer()
+            try:
+                expression = write(writer, sample)
+            except NotWritable:
+                continue
+            name = re.sub(r"\W", "_", f"{op.full_name}_{index}_{variant}")
+            parameters = ", ".join(f"t{i}" for i in range(len(writer.tensors)))
+            text = f"def {name}({parameters}):\n    return {expression}\n"
+            yield Case(f"{index}/{variant}", name, text, writer.tensors)
+            break
+
+
+# --------------------------------------------------------------------------------------------------------- comparing
+
+
+def tensors_of(result: Any) -> list[Tensor]:
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [tensor for item in result for tensor in tensors_of(item)]
+    return []
+
+
+def _fresh(arguments: Sequence[Tensor]) -> list[Tensor]:
+    return [t.detach().clone().requires_grad_(t.requires_grad) for t in arguments]
+
+
+@dataclass(slots=True)
+class Answer:
+    """Values, gradients, and gradients of gradients of a call."""
+
+    values: list[Tensor]
+    gradients: list[Tensor | None] = field(default_factory=list)
+    second: list[Tensor | None] = field(default_factory=list)
+
+
+def answer(function: Callable[..., Any], arguments: Sequence[Tensor], *, twice: bool) -> Answer:
+    inputs = _fresh(arguments)
+    wanted = [value for value in inputs if value.requires_grad]
+    seed()
+    values = tensors_of(function(*inputs))
+    roots = [value for value in values if value.requires_grad]
+    found = Answer([value.detach() for value in values])
+    if not roots:
+        return found
+    seed()
+    cotangents = [torch.randn_like(root).requires_grad_(twice) for root in roots]
+    gradients = torch.autograd.grad(roots, wanted, cotangents, allow_unused=True, create_graph=twice)
+    found.gradients = [None if gradient is None else gradient.detach() for gradient in gradients]
+    again = [gradient for gradient in gradients if gradient is not None and gradient.requires_grad]
+    if twice and again:
+        seed()
+        more = [torch.randn_like(gradient) for gradient in again]
+        second = torch.autograd.grad(again, [*wanted, *cotangents], more, allow_unused=True)
+        found.second = list(second)
+    return found
+
+
+def difference(found: Answer, expected: Answer) -> str | None:
+    """What differs; None where nothing does. A gradient that does not exist and one that is zero are the same, but for
+    first ones."""
+    for what in ("values", "gradients", "second"):
+        ours, theirs = getattr(found, what), getattr(expected, what)
+        if what == "second" and not theirs:
+            continue
+        if len(ours) != len(theirs):
+            return f"{what}: {len(ours)} instead of {len(theirs)}"
+        for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            problem = _difference(mine, other, exactly=what != "second")
+            if problem:
+                return f"{what}[{index}]: {problem}"
+    return None
+
+
+def _difference(mine: Tensor | None, other: Tensor | None, *, exactly: bool) -> str | None:
+    if mine is None or other is None:
+        if mine is other:
+            return None
+        there = other if mine is None else mine
+        assert there is not None
+        if not exactly and not there.any():
+            return None
+        return f"{'None' if mine is None else 'a tensor'} instead of {'None' if other is None else 'a tensor'}"
+    if mine.shape != other.shape or mine.dtype != other.dtype:
+        return f"{mine.dtype} of {tuple(mine.shape)} instead of {other.dtype} of {tuple(other.shape)}"
+    if mine.layout != torch.strided:
+        mine, other = mine.to_dense(), other.to_dense()
+    if not torch.allclose(mine, other, rtol=1e-6, atol=1e-8, equal_nan=True):
+        return f"values differ by up to {(mine - other).abs().max().item():.3g}"
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------------- two ways
+
+
+def graph_of(function: Callable[..., Any], result: Any) -> Graph:
+    """The graph that a call would run, its results taken apart as ``result`` is."""
+    graph = rekindle.script(function).graph.copy()
+    run_passes(graph, (*OPTIMIZATION, CanonicalizeOps()))
+    made = graph.outputs[0].node
+    if made.kind == "prim::TupleConstruct":
+        values = list(made.inputs)
+    elif isinstance(graph.outputs[0].type, ListType) and isinstance(result, (list, tuple)):
+        unpack = graph.create("prim::ListUnpack", [graph.outputs[0]], outputs=len(result))
+        values = list(graph.append_node(unpack).outputs)
+    else:
+        return graph
+    graph.block.erase_output(0)
+    for value in values:
+        graph.add_output(value)
+    run_passes(graph, [DeadCodeElimination()])
+    return graph
+
+
+def _left_to_autograd(graph: Graph) -> list[str]:
+    return sorted(
+        {n.kind for call in graph.find_nodes("autodiff::backward_of") for n in call.get_graph("Subgraph").nodes}
+    )
+
+
+def _check(op: Any, function: Callable[..., Any], case: Case, result: Result) -> str | None:
+    twice = bool(op.supports_gradgrad)
+    try:
+        expected = answer(function, case.arguments, twice=twice)
+        raw = function(*_fresh(case.arguments))
+    except Exception:
+        return None  # eager does not take it
+    if not expected.gradients:
+        return None
+    try:
+        graph = graph_of(function, raw)
+    except CompileError:
+        return None
+    result.cases += 1
+    whole = DifferentiableGraph(graph)
+    wanted = tuple(argument.requires_grad for argument in case.arguments)
+    try:
+        backward = whole.derivative(wanted).gradient
+    except InternalError as error:
+        result.by_autograd += ["control flow" if graph.find_nodes("prim::If") else str(error).splitlines()[0]]
+    else:
+        verify(backward.forward)
+        verify(backward.backward)
+        result.by_autograd += _left_to_autograd(backward.backward)
+        problem = difference(answer(whole, case.arguments, twice=twice), expected)
+        if problem:
+            return f"whole: {problem}"
+    CreateDifferentiableGraphs(threshold=1).run(graph)
+    verify(graph)
+    problem = difference(
+        answer(callable_of(graph, case.name), case.arguments, twice=False), Answer(expected.values, expected.gradients)
+    )
+    return f"split: {problem}" if problem else None
+
+
+def sweep_entry(name: str) -> Result:
+    op = database()[name]
+    result = Result()
+    cases = list(cases_of(op))
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = load(cases, Path(folder), name)
+        for case in cases:
+            try:
+                problem = _check(op, getattr(module, case.name), case, result)
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            if problem:
+                result.failures[case.key] = problem
+    result.by_autograd = sorted(set(result.by_autograd))
+    return result
+
+
+def asserted() -> list[str]:
+    """The entries for which PyTorch's own table asserts that a differentiable graph holds them."""
+    return [name for name, op in database().items() if op.assert_autodiffed]
+
+
+# ---------------------------------------------------------------------------------------------------------- reporting
+
+
+def summary(results: dict[str, Result]) -> dict[str, Any]:
+    counted = {name: result for name, result in results.items() if result.cases}
+    passed = [name for name, result in counted.items() if result.passed]
+    by_formulas = [name for name, result in counted.items() if result.by_formulas]
+    theirs = [name for name in asserted() if name in counted]
+    return {
+        "torch": torch.__version__.partition("+")[0],
+        "entries": len(results),
+        "denominator": len(counted),
+        "passed": len(passed),
+        "percent": round(100 * len(passed) / max(1, len(counted)), 2),
+        "by_formulas": len(by_formulas),
+        "percent_by_formulas": round(100 * len(by_formulas) / max(1, len(counted)), 2),
+        "asserted_by_torch": len(theirs),
+        "asserted_by_formulas": sum(results[name].by_formulas for name in theirs),
+        "cases": sum(result.cases for result in counted.values()),
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.sweeps.gradients")
+    parser.add_argument("--full", action="store_true", help="every entry; write the results")
+    parser.add_argument("--only", help="entries, with commas between them")
+    parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        torch.set_num_threads(1)
+        serve(options.worker, lambda name: asdict(sweep_entry(name)))
+        return 0
+    names = options.only.split(",") if options.only else list(database())
+    found = run_entries("tests.sweeps.gradients", names, [], options.jobs)
+    results = {
+        name: Result(failures={"process": "died"}, cases=1) if found[name] is None else Result(**found[name])
+        for name in names
+    }
+    head = summary(results)
+    for name, result in results.items():
+        if result.failures or (options.only and result.by_autograd):
+            print(name, result.failures, result.by_autograd)
+    print(json.dumps(head, indent=1))
+    if options.full:
+        _write(results, head)
+    return 0
+
+
+def _write(results: dict[str, Result], head: dict[str, Any]) -> None:
+    counted = {name: result for name, result in sorted(results.items()) if result.cases}
+    entries = {name: asdict(result) for name, result in counted.items()}
+    outside = sorted(set(results) - set(counted))
+    data = {"summary": head, "entries": entries, "outside": outside}
+    (report.RESULTS / f"{STEM}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
