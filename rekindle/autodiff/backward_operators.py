@@ -154,6 +154,41 @@ def convolution_back(
     return found[0].squeeze(0) if alone and found[0] is not None else found[0], found[1], found[2]
 
 
+@implements(
+    "autodiff::group_norm_back(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int n, int c,"
+    " int area, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def group_norm_back(
+    grad: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    n: int,
+    c: int,
+    area: int,
+    groups: int,
+    needed: Sequence[bool],
+) -> Any:
+    """The gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
+    if not torch.is_grad_enabled():
+        return torch.ops.aten.native_group_norm_backward(
+            grad.contiguous(), input.contiguous(), mean, rstd, weight, n, c, area, groups, list(needed)
+        )
+    count = ratio(c, groups) * area
+    rows = input.reshape(n, groups, count)
+    variance, centre = torch.var_mean(rows, 2, correction=0, keepdim=True)
+    eps = (rstd.reshape(n, groups, 1).pow(-2) - variance).detach()
+    scale = (variance + eps).rsqrt()
+    normal = (rows - centre) * scale
+    flat = grad.reshape(n, c, area)
+    given = flat if weight is None else flat * weight.reshape(1, c, 1)
+    given = given.reshape(n, groups, count)
+    back = scale * (given - given.mean(2, True) - normal * (given * normal).mean(2, True))
+    of_weight = (flat * normal.reshape(n, c, area)).sum([0, 2])
+    return back.reshape(input.shape), of_weight, flat.sum([0, 2])
+
+
 # --------------------------------------------------------------------------------------------------------- reductions
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.formula import Formula, Part, formula_of, is_constant_operator
+from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import ListType, OptionalType, TensorType, TupleType, Type
@@ -137,8 +138,20 @@ def needing_gradients(steps: list[Step], inputs: Collection[Value]) -> set[Value
     """The values that gradients go through, if those of ``inputs`` are wanted."""
     found = set(inputs)
     for step in steps:
+        if step.node is not None and step.node.blocks and _reads(step.node, found):
+            raise InternalError(f"gradients cannot go back through {step.node.kind} yet")
         found.update(output for output in _differentiable_outputs(step) if _depends(step, found))
     return found
+
+
+def _reads(node: Node, values: set[Value]) -> bool:
+    """Whether a block of ``node`` uses one of ``values``."""
+    if any(value in values for value in node.inputs):
+        return True
+    blocks = node.blocks
+    return any(value in values for block in blocks for value in block.outputs) or any(
+        _reads(inner, values) for block in blocks for inner in block.nodes
+    )
 
 
 def _depends(step: Step, found: set[Value]) -> bool:

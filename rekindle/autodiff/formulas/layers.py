@@ -26,8 +26,7 @@ backward group_norm(grad, input, num_groups, mean, rstd, weight, bias,
     n, c = input.size(0), input.size(1)
     needed = [needs_input, needs_weight, needs_bias]
     area = own.ratio(input.numel(), n * c)
-    return torch.native_group_norm_backward(
-        grad.contiguous(), input.contiguous(), mean, rstd, weight, n, c, area, num_groups, needed)
+    return own.group_norm_back(grad, input, mean, rstd, weight, n, c, area, num_groups, needed)
 
 forward batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     result, mean, rstd = torch.native_batch_norm(

@@ -53,31 +53,31 @@ backward unbind.int(grads, dim, result) -> self:
     return own.restacked(grads, result, dim)
 
 composite permute_copy(self, dims):
-    return self.permute(dims).clone()
+    return self.permute(dims).clone(memory_format=0)
 
 composite transpose_copy.int(self, dim0, dim1):
-    return self.transpose(dim0, dim1).clone()
+    return self.transpose(dim0, dim1).clone(memory_format=0)
 
 composite t_copy(self):
-    return self.t().clone()
+    return self.t().clone(memory_format=0)
 
 composite unsqueeze_copy(self, dim):
-    return self.unsqueeze(dim).clone()
+    return self.unsqueeze(dim).clone(memory_format=0)
 
 composite squeeze_copy(self):
-    return self.squeeze().clone()
+    return self.squeeze().clone(memory_format=0)
 
 composite squeeze_copy.dim(self, dim):
-    return self.squeeze(dim).clone()
+    return self.squeeze(dim).clone(memory_format=0)
 
 composite squeeze_copy.dims(self, dim):
-    return torch.squeeze(self, dim).clone()
+    return torch.squeeze(self, dim).clone(memory_format=0)
 
 composite view_copy(self, size):
-    return self.reshape(size).clone()
+    return self.reshape(size).clone(memory_format=0)
 
 composite expand_copy(self, size):
-    return self.expand(size).clone()
+    return self.expand(size).clone(memory_format=0)
 
 backward repeat(grad, self, repeats) -> self:
     return own.repeat_back(grad, self.size(), repeats)
