@@ -155,6 +155,68 @@ def convolution_back(
 
 
 @implements(
+    "autodiff::padded_convolution_back(Tensor grad, Tensor input, Tensor weight, bool has_bias, int[] stride,"
+    " str padding, int[] dilation, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def padded_convolution_back(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    has_bias: bool,
+    stride: Sizes,
+    padding: str,
+    dilation: Sizes,
+    groups: int,
+    needed: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of a convolution of which the padding is named; an odd one goes behind."""
+    rank = weight.dim() - 2
+    spread = list(dilation) * rank if len(dilation) == 1 else list(dilation)
+    kernel = weight.shape[2:]
+    totals = [0 if padding == "valid" else d * (k - 1) for d, k in zip(spread, kernel, strict=True)]
+    extra = [total % 2 for total in totals]
+    pad = [number for odd in reversed(extra) for number in (0, odd)]
+    wide = torch.constant_pad_nd(input, pad) if any(extra) else input
+    halves = [total // 2 for total in totals]
+    found = convolution_back(grad, wide, weight, has_bias, stride, halves, dilation, False, [0], groups, needed)
+    back = found[0]
+    return torch.constant_pad_nd(back, negated(pad)) if any(extra) and back is not None else back, *found[1:]
+
+
+@implements(
+    "autodiff::upsample_back(str kind, Tensor grad, int[] size, bool? align_corners, float[]? scales) -> Tensor"
+)
+def upsample_back(
+    kind: str, grad: Tensor, size: Sizes, align_corners: bool | None, scales: Sequence[float] | None
+) -> Tensor:
+    """The gradient of an interpolation, of the operator ``kind``."""
+    backward = getattr(torch.ops.aten, f"{kind}_backward").default
+    options = [] if align_corners is None else [align_corners]
+    factors = [None] * (len(size) - 2) if scales is None else list(scales)
+    found: Tensor = backward(grad, list(grad.shape[2:]), list(size), *options, *factors)
+    return found
+
+
+@implements(
+    "autodiff::grid_back(Tensor grad, Tensor input, Tensor grid, int interpolation, int padding, bool align_corners,"
+    " bool[] needed) -> (Tensor, Tensor)"
+)
+def grid_back(
+    grad: Tensor,
+    input: Tensor,
+    grid: Tensor,
+    interpolation: int,
+    padding: int,
+    align_corners: bool,
+    needed: Sequence[bool],
+) -> Any:
+    """The gradients of ``grid_sample``."""
+    aten = torch.ops.aten
+    backward = aten.grid_sampler_2d_backward if input.dim() == 4 else aten.grid_sampler_3d_backward
+    return backward(grad, input, grid, interpolation, padding, align_corners, list(needed))
+
+
+@implements(
     "autodiff::group_norm_back(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int n, int c,"
     " int area, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
 )
@@ -283,6 +345,43 @@ def norm_back(grad: Tensor, self: Tensor, p: float | None, result: Tensor, dim: 
     return back * powered * norm.pow(1 - order).masked_fill(norm == 0, 0)
 
 
+@implements(
+    "autodiff::extremes_back(Tensor? least, Tensor? greatest, Tensor self, int? dim, bool keepdim, Tensor min,"
+    " Tensor max) -> Tensor"
+)
+def extremes_back(
+    least: Tensor | None,
+    greatest: Tensor | None,
+    self: Tensor,
+    dim: int | None,
+    keepdim: bool,
+    min: Tensor,
+    max: Tensor,
+) -> Tensor:
+    """The gradient of ``aminmax``, shared among equals."""
+    found = torch.zeros_like(self)
+    axes = None if dim is None else [dim]
+    for gradient, value in ((least, min), (greatest, max)):
+        if gradient is not None:
+            equal = self == unreduced(value, self.shape, axes, keepdim)
+            found = found + unreduced(gradient, self.shape, axes, keepdim) * equal / summed(equal, axes)
+    return found
+
+
+@implements(
+    "autodiff::rms_norm_back(Tensor grad, Tensor input, int[] shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
+)
+def rms_norm_back(grad: Tensor, input: Tensor, shape: Sizes, weight: Tensor | None, eps: float | None) -> Any:
+    """The gradients of ``rms_norm``."""
+    axes = list(range(input.dim() - len(shape), input.dim()))
+    least = torch.finfo(input.dtype).eps if eps is None else eps
+    scale = (input.square().mean(axes, keepdim=True) + least).rsqrt()
+    normal = input * scale
+    given = grad if weight is None else grad * weight
+    back = scale * (given - normal * (given * normal).mean(axes, keepdim=True))
+    return back, (grad * normal).sum_to_size(shape)
+
+
 @implements("autodiff::logcumsumexp_back(Tensor grad, Tensor self, Tensor result, int dim) -> Tensor")
 def logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The gradient of ``logcumsumexp``, without overflow: positive and negative parts by themselves."""
@@ -358,6 +457,57 @@ def diagonal_back(grad: Tensor, size: Sizes, offset: int, dim1: int, dim2: int) 
     """The gradient of a diagonal of something of ``size``."""
     found: Tensor = torch.ops.aten.diagonal_backward(grad, size, offset, dim1, dim2)
     return found
+
+
+@implements("autodiff::diag_back(Tensor grad, int[] size, int diagonal) -> Tensor")
+def diag_back(grad: Tensor, size: Sizes, diagonal: int) -> Tensor:
+    """The gradient of ``diag``."""
+    return grad.diagonal(diagonal) if len(size) == 1 else diagonal_back(grad, size, diagonal, 0, 1)
+
+
+@implements("autodiff::pad_back(Tensor grad, Tensor self, int[] pad, str mode) -> Tensor")
+def pad_back(grad: Tensor, self: Tensor, pad: Sizes, mode: str) -> Tensor:
+    """The gradient of a padding: each element goes back to the one that it was copied from."""
+    if mode == "constant":
+        return torch.constant_pad_nd(grad, negated(pad))
+    rank = len(pad) // 2
+    places = self.shape[self.dim() - rank :]
+    count = math.prod(places)
+    numbers = torch.arange(count, dtype=torch.float64, device=self.device).reshape(1, 1, *places)
+    index = torch.nn.functional.pad(numbers, list(pad), mode).reshape(-1).long()
+    rows = grad.reshape(-1, index.numel())
+    return rows.new_zeros(rows.shape[0], count).index_add(1, index, rows).reshape(self.shape)
+
+
+@implements("autodiff::meshgrid_back(Tensor?[] gradients, Tensor[] tensors, str indexing) -> Tensor[]")
+def meshgrid_back(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor], indexing: str) -> list[Tensor]:
+    """The gradients of the coordinates of a grid."""
+    found = []
+    for place, (gradient, tensor) in enumerate(zip(gradients, tensors, strict=True)):
+        if gradient is None:
+            found.append(torch.zeros_like(tensor))
+            continue
+        own = 1 - place if indexing == "xy" and place < 2 and len(tensors) > 1 else place
+        others = [axis for axis in range(gradient.dim()) if axis != own]
+        found.append((gradient.sum(others) if others else gradient).reshape(tensor.shape))
+    return found
+
+
+@implements("autodiff::sums_to(Tensor?[] gradients, Tensor[] tensors) -> Tensor[]")
+def sums_to(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each gradient summed to the size of its tensor, which was broadcast."""
+    pairs = zip(gradients, tensors, strict=True)
+    return [torch.zeros_like(tensor) if grad is None else sum_to(grad, tensor.shape) for grad, tensor in pairs]
+
+
+@implements("autodiff::interleave_by(Tensor grad, Tensor self, Tensor repeats, int? dim) -> Tensor")
+def interleave_by(grad: Tensor, self: Tensor, repeats: Tensor, dim: int | None) -> Tensor:
+    """The sum over the copies of each element that ``repeat_interleave`` made, as many as ``repeats`` says."""
+    flat = self.reshape(-1) if dim is None else self
+    axis = 0 if dim is None else dim
+    numbers = torch.arange(flat.shape[axis], device=self.device)
+    index = numbers.repeat_interleave(repeats.expand(flat.shape[axis]))
+    return torch.zeros_like(flat).index_add(axis, index, grad).reshape(self.shape)
 
 
 # ----------------------------------------------------------------------------------------------------------- indexing
@@ -494,3 +644,57 @@ def _planes(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return self, target
     batch, classes = self.shape[:2]
     return self.reshape(batch, classes, 1, -1), target.reshape(batch, 1, -1)
+
+
+@implements(
+    "autodiff::cross_entropy_back(Tensor grad, Tensor self, Tensor target, Tensor? weight, int reduction,"
+    " int ignore_index, float label_smoothing) -> Tensor"
+)
+def cross_entropy_back(
+    grad: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Tensor:
+    """The gradient of the logits of ``cross_entropy``, by way of that of their ``log_softmax``, in which it is
+    linear."""
+    axis = 0 if self.dim() == 1 else 1
+    classes = self.shape[axis]
+    shaped = None if weight is None else weight.reshape([-1] + [1] * (self.dim() - 1 - axis))
+    even = label_smoothing / classes
+    if target.is_floating_point():
+        parts = target * (1 - label_smoothing) + even
+        total: Tensor | float = max(self.numel() // max(classes, 1), 1)
+    else:
+        kept = target != ignore_index
+        chosen = torch.where(kept, target, torch.zeros_like(target)).unsqueeze(axis)
+        parts = torch.full_like(self, even).scatter_add(
+            axis, chosen, torch.full_like(chosen, 1, dtype=self.dtype) * (1 - label_smoothing)
+        )
+        parts = parts * kept.unsqueeze(axis)
+        total = kept.sum() if weight is None else (weight[chosen.squeeze(axis)] * kept).sum()
+    if shaped is not None:
+        parts = parts * shaped
+    back = grad.unsqueeze(axis) if reduction == 0 else grad / total if reduction == 1 else grad
+    logs = -(back * parts)
+    return logs - self.softmax(axis) * logs.sum(axis, keepdim=True)
+
+
+@implements(
+    "autodiff::cross_entropy_target(Tensor grad, Tensor self, Tensor? weight, int reduction, float label_smoothing)"
+    " -> Tensor"
+)
+def cross_entropy_target(
+    grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int, label_smoothing: float
+) -> Tensor:
+    """The gradient of the targets of ``cross_entropy``, where they are probabilities."""
+    axis = 0 if self.dim() == 1 else 1
+    classes = self.shape[axis]
+    logs = self.log_softmax(axis) * (label_smoothing - 1)
+    if weight is not None:
+        logs = logs * weight.reshape([-1] + [1] * (self.dim() - 1 - axis))
+    back = grad.unsqueeze(axis) if reduction == 0 else grad
+    return back * logs / max(self.numel() // max(classes, 1), 1) if reduction == 1 else back * logs

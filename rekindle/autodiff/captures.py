@@ -42,7 +42,7 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 _MADE_AGAIN: Final = frozenset(
     {
         *("prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
-        *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional"),
+        *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::__getitem__"),
         *(
             f"aten::{name}"
             for name in (

@@ -26,7 +26,7 @@ from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
+from rekindle.ir.types import COMPLEX, ListType, NumberType, OptionalType, TensorType, Type
 from rekindle.passes.changes import may_change
 
 KIND: Final = "prim::DifferentiableGraph"
@@ -108,7 +108,7 @@ class _Splitter:
         """Whether ``node`` could stand in a group."""
         if node.kind == "prim::Constant" or node.blocks:
             return False
-        if node.kind not in _STRUCTURE and not self._has_formula(node) and not self._is_aside(node):
+        if not _is_structure(node) and not self._has_formula(node) and not self._is_aside(node):
             return False
         if any(_has_no_place(output.type) for output in node.outputs) and node.kind not in _LISTS:
             return False
@@ -174,6 +174,13 @@ class _Splitter:
         return [node for node in group.nodes if node in members]
 
 
+def _is_structure(node: Node) -> bool:
+    """Whether ``node`` only puts tensors together or takes them apart."""
+    if node.kind == "aten::__getitem__":
+        return isinstance(node.inputs[0].type, ListType) and isinstance(node.output.type, TensorType)
+    return node.kind in _STRUCTURE
+
+
 _LISTS: Final = frozenset(
     {
         *("prim::ListConstruct", "aten::chunk", "aten::split", "aten::split_with_sizes", "aten::unbind"),
@@ -194,13 +201,13 @@ def _has_no_place(type: Type) -> bool:
 
 
 def _makes_views(node: Node) -> bool:
-    """Whether the outputs of ``node`` may share memory with its inputs."""
-    if node.kind in _STRUCTURE or node.kind in _LISTS:
+    """Whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
+    if _is_structure(node) or node.kind in _LISTS:
         return True
     operator = node.operator
-    if operator is None or operator.passes_on:
-        return True
-    return any(result.alias is not None for result in operator.schema.returns)
+    if operator is None or not can_be_recomputed(node):
+        return operator is None  # what draws random numbers is never made again
+    return operator.passes_on or any(result.alias is not None for result in operator.schema.returns)
 
 
 class _Outlining:

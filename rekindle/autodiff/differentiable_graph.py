@@ -30,10 +30,10 @@ _PLAIN: Final = (Tensor, Parameter)
 @implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=Effects.SPECIAL)
 def differentiable_graph(node: Node) -> Operation:
     """Runs attribute ``Subgraph``; gradients go back through it by a graph of their own."""
-    return DifferentiableGraph(node.get_graph("Subgraph"))
+    return DifferentiableOperation(node.get_graph("Subgraph"))
 
 
-class DifferentiableGraph:
+class DifferentiableOperation:
     """What runs such a node."""
 
     __slots__ = ("_derivatives", "_plain", "graph")
@@ -112,7 +112,7 @@ class Derivative:
         if self._by_sizes is not None:
             key = tuple([_sizes(value) for value in inputs])
             plan = self._by_sizes.get(key, plan)
-        results = _Function.apply(plan, *inputs)  # type: ignore[no-untyped-call]
+        results = DifferentiableGraph.apply(plan, *inputs)  # type: ignore[no-untyped-call]
         if plan is self._general and self._by_sizes is not None:
             self._learn(key, results)
         count = self.gradient.results
@@ -185,8 +185,8 @@ class _Plan:
         return found
 
 
-class _Function(torch.autograd.Function):
-    """The node in autograd's graph; its name tells a reader of ``grad_fn`` where it comes from."""
+class DifferentiableGraph(torch.autograd.Function):
+    """The node in autograd's graph, where it is called ``DifferentiableGraphBackward``."""
 
     @staticmethod
     def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
@@ -219,6 +219,3 @@ class _Function(torch.autograd.Function):
         found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
         return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
-
-
-_Function.__name__ = "DifferentiableGraph"

@@ -25,6 +25,20 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
     return torch.cat([torch.zeros_like(part) if gradient is None else gradient for gradient, part in pairs], dim)
 
 
+@implements("autodiff::only_at(Tensor gradient, int count, int index) -> Tensor?[]")
+def only_at(gradient: Tensor, count: int, index: int) -> list[Tensor | None]:
+    """The gradients of a list of ``count`` tensors, of which one was used."""
+    found: list[Tensor | None] = [None] * count
+    found[index] = gradient
+    return found
+
+
+@implements("autodiff::added(Tensor?[] a, Tensor?[] b) -> Tensor?[]")
+def added(a: Sequence[Tensor | None], b: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The sums of the gradients of a list."""
+    return [y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True)]
+
+
 @implements_for_node("autodiff::backward_of(...) -> ...", effects=Effects.PURE)
 def backward_of(node: Node) -> Operation:
     """PyTorch's autograd through attribute ``Subgraph``: takes the gradients of its outputs ``given``, then its

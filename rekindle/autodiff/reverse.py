@@ -81,10 +81,11 @@ class _Builder:
     def _sum(self, a: GradientOf, b: GradientOf) -> GradientOf:
         if isinstance(a, Value) and isinstance(b, Value):
             if isinstance(a.type, ListType):
-                raise InternalError("the gradients of two lists cannot be added")
+                type = ListType(OptionalType(TENSOR))
+                return self.graph.insert_node(self.graph.create("autodiff::added", [a, b], types=[type])).output
             return self.graph.insert("aten::add", [a, b])
         if isinstance(a, Value) or isinstance(b, Value):
-            raise InternalError("the gradient of a list cannot be added to that of a tensor")
+            return self._sum(self._as_value(a), self._as_value(b))
         return [
             y if x is None else x if y is None else self._single(self._sum(x, y)) for x, y in zip(a, b, strict=True)
         ]
@@ -168,6 +169,8 @@ class _Builder:
                 self.add(node.input, [self._maybe_single(self.of(output)) for output in node.outputs])
             case "prim::ConstantChunk":
                 self._chunk(node)
+            case "aten::__getitem__":
+                self._item(node)
             case "prim::unchecked_cast" | "prim::unchecked_unwrap_optional":
                 self.add(node.input, self.of(node.output))
             case _:
@@ -185,6 +188,15 @@ class _Builder:
         sizes = self.graph.create("prim::ListConstruct", parts, types=[type])
         inputs = [self._list(gradients), self.graph.insert_node(sizes).output, self.constant(node["dim"])]
         self.add(node.input, self.graph.insert_node(self.graph.create("autodiff::join", inputs)).output)
+
+    def _item(self, node: Node) -> None:
+        """A list of which one element is taken: no other has a gradient by that."""
+        count = self.graph.insert("aten::len", [self.mirror(node.inputs[0])])
+        inputs = [self._as_value(self.gradients[node.output]), count, self.mirror(node.inputs[1])]
+        type = ListType(OptionalType(TENSOR))
+        self.add(
+            node.inputs[0], self.graph.insert_node(self.graph.create("autodiff::only_at", inputs, types=[type])).output
+        )
 
     def _by_autograd(self, node: Node) -> None:
         """Run ``node`` again, and have PyTorch's autograd go back through it."""

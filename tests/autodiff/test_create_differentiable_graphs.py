@@ -23,13 +23,13 @@ from tests.support.golden import GoldenTexts
 def with_something_between(x: Tensor, w: Tensor) -> Tensor:
     a = x * w
     print("between")  # noqa: T201
-    b = torch.special.i1(x)
+    b = torch.special.i1e(x)
     return torch.tanh(a) * b
 
 
 def with_a_wall(x: Tensor, w: Tensor) -> Tensor:
     a = torch.tanh(x * w)
-    b = torch.special.i1(a)
+    b = torch.special.i1e(a)
     return torch.tanh(b * a + x)
 
 
@@ -62,7 +62,7 @@ def without_gradients(x: Tensor, w: Tensor) -> Tensor:
 
 
 def too_few(x: Tensor, w: Tensor) -> Tensor:
-    return torch.special.i1(torch.tanh(x).t())
+    return torch.special.i1e(torch.tanh(x).t())
 
 
 PROGRAMS = [

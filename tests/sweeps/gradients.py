@@ -31,8 +31,8 @@ from torch import Tensor
 import rekindle
 from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs
-from rekindle.autodiff.differentiable_graph import DifferentiableGraph
-from rekindle.errors import CompileError, InternalError
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from rekindle.errors import CompileError, InternalError, VerificationError
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import ListType, TensorType
@@ -174,13 +174,23 @@ def _difference(mine: Tensor | None, other: Tensor | None) -> str | None:
 # ----------------------------------------------------------------------------------------------------------- two ways
 
 
+def _specialised(graph: Graph, arguments: Sequence[Tensor]) -> Graph:
+    """A copy, optimised, with what is known of ``arguments`` before they come: dtype, rank, device."""
+    plain = graph.copy()
+    run_passes(plain, OPTIMIZATION)
+    graph = plain.copy()
+    refine_types(graph, propagate_types(graph, [TensorType.of(value).with_rank_only() for value in arguments]))
+    try:
+        run_passes(graph, (*OPTIMIZATION, CanonicalizeOps()))
+    except VerificationError:  # branches that are never taken have other types than what they are branches of
+        run_passes(plain, [CanonicalizeOps()])
+        return plain
+    return graph
+
+
 def graph_of(function: Callable[..., Any], arguments: Sequence[Tensor], result: Any) -> Graph:
     """The graph that a call would run, its results taken apart as ``result`` is."""
-    graph = rekindle.script(function).graph.copy()
-    run_passes(graph, OPTIMIZATION)
-    types = [TensorType.of(value).with_rank_only() for value in arguments]
-    refine_types(graph, propagate_types(graph, types))
-    run_passes(graph, (*OPTIMIZATION, CanonicalizeOps()))
+    graph = _specialised(rekindle.script(function).graph, arguments)
     made = graph.outputs[0].node
     if made.kind == "prim::TupleConstruct":
         values = list(made.inputs)
@@ -216,7 +226,7 @@ def _check(op: Any, function: Callable[..., Any], case: Case, result: Result) ->
     except CompileError:
         return None
     result.cases += 1
-    whole = DifferentiableGraph(graph)
+    whole = DifferentiableOperation(graph)
     wanted = tuple(argument.requires_grad for argument in case.arguments)
     try:
         backward = whole.derivative(wanted).gradient

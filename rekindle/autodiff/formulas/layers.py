@@ -39,11 +39,19 @@ backward batch_norm(grad, input, weight, running_mean, running_var, mean, rstd, 
     return torch.native_batch_norm_backward(
         grad, input, weight, running_mean, running_var, mean, rstd, training, eps, needed)
 
+backward rms_norm(grad, input, normalized_shape, weight, eps) -> input, weight:
+    return own.rms_norm_back(grad, input, normalized_shape, weight, eps)
+
 backward conv1d, conv2d, conv3d(grad, input, weight, bias, stride, padding, dilation, groups,
                                 needs_input, needs_weight, needs_bias) -> input, weight, bias:
     needed = [needs_input, needs_weight, needs_bias]
     return own.convolution_back(
         grad, input, weight, bias is not None, stride, padding, dilation, False, [0], groups, needed)
+
+backward conv1d.padding, conv2d.padding, conv3d.padding(grad, input, weight, bias, stride, padding, dilation, groups,
+                                                        needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return own.padded_convolution_back(grad, input, weight, bias is not None, stride, padding, dilation, groups, needed)
 
 backward convolution(grad, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
                      needs_input, needs_weight, needs_bias) -> input, weight, bias:
@@ -119,6 +127,47 @@ backward im2col(grad, self, kernel_size, dilation, padding, stride) -> self:
 
 backward col2im(grad, kernel_size, dilation, padding, stride) -> self:
     return torch.im2col(grad, kernel_size, dilation, padding, stride)
+
+backward upsample_nearest1d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("upsample_nearest1d", grad, input.size(), None, scale_factors)
+
+backward upsample_nearest2d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("upsample_nearest2d", grad, input.size(), None, scale_factors)
+
+backward upsample_nearest3d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("upsample_nearest3d", grad, input.size(), None, scale_factors)
+
+backward _upsample_nearest_exact1d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("_upsample_nearest_exact1d", grad, input.size(), None, scale_factors)
+
+backward _upsample_nearest_exact2d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("_upsample_nearest_exact2d", grad, input.size(), None, scale_factors)
+
+backward _upsample_nearest_exact3d.vec(grad, input, scale_factors) -> input:
+    return own.upsample_back("_upsample_nearest_exact3d", grad, input.size(), None, scale_factors)
+
+backward upsample_linear1d.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("upsample_linear1d", grad, input.size(), align_corners, scale_factors)
+
+backward upsample_bilinear2d.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("upsample_bilinear2d", grad, input.size(), align_corners, scale_factors)
+
+backward upsample_bicubic2d.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("upsample_bicubic2d", grad, input.size(), align_corners, scale_factors)
+
+backward upsample_trilinear3d.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("upsample_trilinear3d", grad, input.size(), align_corners, scale_factors)
+
+backward _upsample_bilinear2d_aa.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("_upsample_bilinear2d_aa", grad, input.size(), align_corners, scale_factors)
+
+backward _upsample_bicubic2d_aa.vec(grad, input, align_corners, scale_factors) -> input:
+    return own.upsample_back("_upsample_bicubic2d_aa", grad, input.size(), align_corners, scale_factors)
+
+backward grid_sampler(grad, input, grid, interpolation_mode, padding_mode, align_corners,
+                      needs_input, needs_grid) -> input, grid:
+    needed = [needs_input, needs_grid]
+    return own.grid_back(grad, input, grid, interpolation_mode, padding_mode, align_corners, needed)
 
 backward grid_sampler_2d(grad, input, grid, interpolation_mode, padding_mode, align_corners,
                          needs_input, needs_grid) -> input, grid:

@@ -9,6 +9,41 @@ backward mse_loss(grad, self, target, reduction) -> self, target:
     grad_self = torch.mse_loss_backward(grad, self, target, reduction)
     return grad_self, -grad_self
 
+backward l1_loss(grad, self, target, reduction) -> self, target:
+    grad_self = own.unreduced_loss(grad, self, reduction) * (self - target).sgn()
+    return grad_self, -grad_self
+
+backward kl_div(grad, self, target, reduction, log_target) -> self, target:
+    back = own.unreduced_loss(grad, self, reduction)
+    if log_target:
+        grad_self = -back * target.exp()
+        grad_target = back * target.exp() * (target + 1 - self)
+    else:
+        grad_self = -back * target
+        grad_target = back * (target.log() + 1 - self).masked_fill(target == 0, 0)
+    return own.sum_to(grad_self, self.size()), own.sum_to(grad_target, target.size())
+
+backward binary_cross_entropy_with_logits(grad, self, target, weight, pos_weight, reduction) -> self, target:
+    back = own.unreduced_loss(grad, self, reduction)
+    if weight is not None:
+        back = back * weight
+    if pos_weight is not None:
+        positive = target * pos_weight
+        grad_self = back * ((positive + 1 - target) * self.sigmoid() - positive)
+        grad_target = back * ((pos_weight - 1) * torch.softplus(-self) - self)
+    else:
+        grad_self = back * (self.sigmoid() - target)
+        grad_target = -back * self
+    return grad_self, grad_target
+
+backward cross_entropy_loss(grad, self, target, weight, reduction, ignore_index, label_smoothing,
+                            needs_target) -> self, target:
+    grad_self = own.cross_entropy_back(grad, self, target, weight, reduction, ignore_index, label_smoothing)
+    grad_target = grad
+    if needs_target:
+        grad_target = own.cross_entropy_target(grad, self, weight, reduction, label_smoothing)
+    return grad_self, grad_target
+
 backward smooth_l1_loss(grad, self, target, reduction, beta) -> self, target:
     grad_self = torch.smooth_l1_loss_backward(grad, self, target, reduction, beta)
     return grad_self, -grad_self

@@ -57,6 +57,14 @@ composite outer(self, vec2):
 composite linalg_vecdot(x, y, dim):
     return (x * y).sum(dim)
 
+backward linalg_inv(grad, result) -> A:
+    turned = result.transpose(-2, -1)
+    return -turned.matmul(grad).matmul(turned)
+
+backward linalg_inv_ex(grad0, inverse) -> A:
+    turned = inverse.transpose(-2, -1)
+    return -turned.matmul(existing(grad0)).matmul(turned)
+
 backward trace(grad, self) -> self:
     return own.diagonal_back(grad.expand(min(self.size(0), self.size(1))), self.size(), 0, 0, 1)
 

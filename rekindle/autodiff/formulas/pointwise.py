@@ -358,7 +358,10 @@ composite special_ndtr(self):
     return torch.erfc(self * -0.7071067811865476) * 0.5
 
 backward logit(grad, self, eps) -> self:
-    return torch.logit_backward(grad, self, eps)
+    back = grad / (self * (1 - self))
+    if eps is not None:
+        back = back.masked_fill(torch.logical_or(self < eps, self > 1 - eps), 0)
+    return back
 
 backward sinc(grad, self) -> self:
     x = self * 3.141592653589793
@@ -366,6 +369,29 @@ backward sinc(grad, self) -> self:
 
 composite square(self):
     return self * self
+
+composite ldexp.Tensor(self, other):
+    return self * torch.pow(2.0, other)
+
+composite float_power.Tensor_Scalar(self, exponent):
+    return torch.pow(self.to(7), exponent)
+
+composite float_power.Tensor_Tensor(self, exponent):
+    return torch.pow(self.to(7), exponent.to(7))
+
+composite float_power.Scalar(self, exponent):
+    return torch.pow(self, exponent.to(7))
+
+backward angle(grad) -> self:
+    return torch.zeros_like(grad)
+
+backward resolve_conj, resolve_neg, conj_physical(grad) -> self:
+    return grad
+
+backward special_i1(grad, self, result) -> self:
+    near = self == 0
+    spread = self.masked_fill(near, 1)
+    return grad * torch.where(near, torch.full_like(self, 0.5), torch.i0(self) - result / spread)
 
 constant eq.Tensor, eq.Scalar, ne.Tensor, ne.Scalar, lt.Tensor, lt.Scalar, le.Tensor, le.Scalar,
     gt.Tensor, gt.Scalar, ge.Tensor, ge.Scalar, isnan, isinf, isfinite, isposinf, isneginf, signbit,

@@ -59,6 +59,12 @@ backward cummax, cummin(grad0, self, dim, indices) -> self:
 backward median, nanmedian(grad, self, result) -> self:
     return own.first_equal(grad, self, result)
 
+backward aminmax(grad0, grad1, self, dim, keepdim, min, max) -> self:
+    return own.extremes_back(grad0, grad1, self, dim, keepdim, min, max)
+
+composite dist(self, other, p):
+    return torch.norm(self - other, p)
+
 def of_variance(
     grad: Tensor, self: Tensor, dim: Optional[List[int]], correction: Optional[number], keepdim: bool
 ) -> Tensor:

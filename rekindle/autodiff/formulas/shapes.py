@@ -79,6 +79,63 @@ composite view_copy(self, size):
 composite expand_copy(self, size):
     return self.expand(size).clone(memory_format=0)
 
+composite diagonal_copy(self, offset, dim1, dim2):
+    return self.diagonal(offset, dim1, dim2).clone(memory_format=0)
+
+backward atleast_1d, atleast_2d, atleast_3d(grad, self) -> self:
+    return grad.reshape(self.size())
+
+backward hsplit.int, hsplit.array(grads, self, result) -> self:
+    return own.rejoined(grads, result, 0 if self.dim() == 1 else 1)
+
+backward vsplit.int, vsplit.array(grads, result) -> self:
+    return own.rejoined(grads, result, 0)
+
+backward dsplit.int, dsplit.array(grads, result) -> self:
+    return own.rejoined(grads, result, 2)
+
+backward mH, adjoint(grad, self) -> self:
+    return own.turned(grad, self.dim())
+
+backward diag(grad, self, diagonal) -> self:
+    return own.diag_back(grad, self.size(), diagonal)
+
+backward pad(grad, self, pad, mode) -> self:
+    return own.pad_back(grad, self, pad, mode)
+
+backward meshgrid(grads, tensors) -> tensors:
+    return own.meshgrid_back(grads, tensors, "ij")
+
+backward meshgrid.indexing(grads, tensors, indexing) -> tensors:
+    return own.meshgrid_back(grads, tensors, indexing)
+
+backward broadcast_tensors(grads, tensors) -> tensors:
+    return own.sums_to(grads, tensors)
+
+composite msort(self):
+    return torch.sort(self, 0)[0]
+
+backward repeat_interleave.self_Tensor(grad, self, repeats, dim) -> self:
+    return own.interleave_by(grad, self, repeats, dim)
+
+backward real(grad) -> self:
+    return grad
+
+backward fill.Scalar(grad) -> self:
+    return torch.zeros_like(grad)
+
+backward fill.Tensor(grad) -> self, value:
+    return torch.zeros_like(grad), grad.sum()
+
+backward fft_fftshift(grad, dim) -> self:
+    return torch.fft_ifftshift(grad, dim)
+
+backward fft_ifftshift(grad, dim) -> self:
+    return torch.fft_fftshift(grad, dim)
+
+backward diagflat(grad, self, offset) -> self:
+    return grad.diagonal(offset).reshape(self.size())
+
 backward repeat(grad, self, repeats) -> self:
     return own.repeat_back(grad, self.size(), repeats)
 

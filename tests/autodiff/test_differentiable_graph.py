@@ -1,0 +1,326 @@
+"""A differentiable graph within PyTorch's autograd: all that eager code can do around it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from tests.autodiff.graphs import graph_of
+
+
+def program(x: Tensor, w: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    h = torch.tanh(x.mm(w.t()) + b)
+    return h * b, torch.sigmoid(h) * 2
+
+
+def single(x: Tensor, w: Tensor) -> Tensor:
+    return torch.exp(x * w) * x
+
+
+def run() -> Callable[..., Any]:
+    return DifferentiableOperation(graph_of(program))
+
+
+def run_single() -> Callable[..., Any]:
+    return DifferentiableOperation(graph_of(single))
+
+
+def leaves() -> list[Tensor]:
+    torch.manual_seed(3)
+    return [torch.randn(size, requires_grad=True) for size in ((4, 3), (5, 3), (5,))]
+
+
+def pair() -> list[Tensor]:
+    torch.manual_seed(4)
+    return [torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)]
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected)
+
+
+def test_backward_adds_up_in_the_leaves() -> None:
+    ours, theirs = leaves(), leaves()
+    for function, inputs in ((run(), ours), (program, theirs)):
+        for _ in range(3):
+            first, second = function(*inputs)
+            (first.sum() + (second * second).sum()).backward()
+    assert_same([value.grad for value in ours], [value.grad for value in theirs])
+
+
+def test_the_same_tensor_twice() -> None:
+    x, y = pair()[0], pair()[0]
+    run_single()(x, x).sum().backward()
+    single(y, y).sum().backward()
+    assert_same(x.grad, y.grad)
+
+
+def test_hooks_see_the_gradients() -> None:
+    seen: list[list[Tensor]] = []
+    for function in (run(), program):
+        inputs, found = leaves(), []
+        middle = inputs[0] * 2
+        middle.register_hook(lambda gradient, found=found: found.append(gradient))
+        first, second = function(middle, *inputs[1:])
+        first.register_hook(lambda gradient, found=found: found.append(gradient))
+        (first * 3 + second).sum().backward()
+        seen.append(found)
+    assert_same(seen[0], seen[1])
+    assert len(seen[0]) == 2
+
+
+def test_going_back_twice() -> None:
+    x, w = pair()
+    y = run_single()(x, w).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError) as ours:
+        y.backward()
+    eager = single(*pair()).sum()
+    eager.backward()
+    with pytest.raises(RuntimeError) as theirs:
+        eager.backward()
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_third_derivatives() -> None:
+    answers = []
+    for function in (run_single(), single):
+        x, w = pair()
+        found = function(x, w).sum()
+        for _ in range(3):
+            (found,) = torch.autograd.grad(found.sum(), x, create_graph=True)
+        answers.append(found.detach())
+    assert_same(answers[0], answers[1])
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_modes_without_gradients(mode: Callable[[], Any]) -> None:
+    inputs = leaves()
+    with mode():
+        first, _ = run()(*inputs)
+        expected, _ = program(*inputs)
+    assert not first.requires_grad
+    assert first.is_inference() == expected.is_inference()
+    assert_same(first, expected)
+
+
+def test_an_output_without_a_gradient() -> None:
+    for which in range(2):
+        ours, theirs = leaves(), leaves()
+        run()(*ours)[which].sum().backward()
+        program(*theirs)[which].sum().backward()
+        assert_same([value.grad for value in ours], [value.grad for value in theirs])
+
+
+def test_results_that_have_no_gradient() -> None:
+    def compares(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = torch.tanh(x * 2)
+        return y, y > 0, torch.exp(w)
+
+    x, w = pair()
+    values, larger, other = DifferentiableOperation(graph_of(compares))(x, w.detach())
+    assert (values.requires_grad, larger.requires_grad, other.requires_grad) == (True, False, False)
+    values[larger].sum().backward()
+    assert x.grad is not None
+
+
+def test_who_requires_a_gradient_may_change() -> None:
+    function = run()
+    for wanted in ((True, False, False), (False, True, True), (False, False, False), (True, True, True)):
+        ours = [value.detach().requires_grad_(wants) for value, wants in zip(leaves(), wanted, strict=True)]
+        theirs = [value.detach().requires_grad_(wants) for value, wants in zip(leaves(), wanted, strict=True)]
+        found, expected = function(*ours), program(*theirs)
+        assert [value.requires_grad for value in found] == [value.requires_grad for value in expected]
+        if any(wanted):
+            (found[0].sum() + found[1].sum()).backward()
+            (expected[0].sum() + expected[1].sum()).backward()
+        for mine, other in zip(ours, theirs, strict=True):
+            assert_same(mine.grad, other.grad)
+
+
+def test_sizes_may_change() -> None:
+    function = run_single()
+    for size in ((3,), (2, 3), (2, 1, 3), (1,), (0,), ()):
+        for other in ((3,), (1,), ()):
+            if size == (0,) and other == (3,):
+                continue
+            for _ in range(2):
+                inputs = [torch.randn(size, requires_grad=True), torch.randn(other, requires_grad=True)]
+                found = torch.autograd.grad(function(*inputs).sum(), inputs)
+                assert_same(found, torch.autograd.grad(single(*inputs).sum(), inputs))
+
+
+def test_writing_to_what_was_kept() -> None:
+    messages = []
+    for function in (run_single(), single):
+        x, w = pair()
+        middle = x * 1
+        y = function(middle, w)
+        middle.add_(1)
+        with pytest.raises(RuntimeError) as caught:
+            y.sum().backward()
+        messages.append(str(caught.value).partition(", which is output")[0])
+    assert messages[0] == messages[1]
+
+
+def test_writing_to_results_and_their_views() -> None:
+    answers = []
+    for function in (run(), program):
+        inputs = leaves()
+        first, second = function(*inputs)
+        view = first[1:]
+        view.mul_(2)
+        second.add_(first)
+        (first * 2 + second).sum().backward()
+        answers.append([value.grad for value in inputs])
+    assert_same(answers[0], answers[1])
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(reentrant: bool) -> None:
+    ours, theirs = leaves(), leaves()
+    first, second = checkpoint(run(), *ours, use_reentrant=reentrant)
+    (first.sum() + second.sum()).backward()
+    (program(*theirs)[0].sum() + program(*theirs)[1].sum()).backward()
+    assert_same([value.grad for value in ours], [value.grad for value in theirs])
+
+
+def test_hooks_on_what_is_kept() -> None:
+    packed: list[Tensor] = []
+
+    def pack(value: Tensor) -> int:
+        packed.append(value)
+        return len(packed) - 1
+
+    inputs = pair()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda index: packed[index]):
+        y = run_single()(*inputs)
+    found = torch.autograd.grad(y.sum(), inputs)
+    assert len(packed) >= 2
+    assert_same(found, torch.autograd.grad(single(*inputs).sum(), inputs))
+
+
+def test_anomaly_mode() -> None:
+    inputs = [torch.tensor([-1.0], requires_grad=True), torch.tensor([1.0], requires_grad=True)]
+
+    def root(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sqrt(x * w) * 1
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with torch.autograd.detect_anomaly(True):
+            y = DifferentiableOperation(graph_of(root))(*inputs)
+            with pytest.raises(RuntimeError, match="returned nan values"):
+                y.sum().backward()
+    assert any("Error detected in DifferentiableGraphBackward" in str(warning.message) for warning in told)
+
+
+def test_name_of_the_node() -> None:
+    assert type(run_single()(*pair()).grad_fn).__name__ == "DifferentiableGraphBackward"
+
+
+def test_nothing_is_kept_afterwards() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        function, inputs = run_single(), pair()
+        for _ in range(3):
+            middle = inputs[0] * 1
+            y = function(middle, inputs[1])
+            watched = [weakref.ref(middle), weakref.ref(y), weakref.ref(y.grad_fn)]
+            y.sum().backward()
+            del middle, y
+            assert [ref() for ref in watched] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_what_is_kept_goes_when_gradients_have_come() -> None:
+    function, (x, w) = run_single(), pair()
+    middle = x * 1
+    y = function(middle, w).sum()
+    watched = weakref.ref(middle)
+    del middle
+    y.backward()
+    assert watched() is None
+
+
+def test_threads() -> None:
+    function = run()
+    answers: list[list[Tensor | None]] = []
+
+    def work() -> None:
+        for _ in range(20):
+            inputs = leaves()
+            first, second = function(*inputs)
+            (first.sum() + second.sum()).backward()
+        answers.append([value.grad for value in inputs])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    theirs = leaves()
+    first, second = program(*theirs)
+    (first.sum() + second.sum()).backward()
+    assert len(answers) == 4
+    for found in answers:
+        assert_same(found, [value.grad for value in theirs])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_autocast(dtype: torch.dtype) -> None:
+    answers = []
+    for function in (run(), program):
+        inputs = leaves()
+        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not torch.float32):
+            first, second = function(*inputs)
+        (first.float().sum() + second.float().sum()).backward()
+        answers.append([first.detach(), *(value.grad for value in inputs)])
+    assert_same(answers[0], answers[1])
+
+
+def test_complex_numbers_and_mixed_dtypes() -> None:
+    for other in (torch.complex64, torch.float64):
+        answers = []
+        for function in (run_single(), single):
+            x = pair()[0]
+            w = pair()[1].detach().to(other).requires_grad_()
+            function(x, w).abs().sum().backward()
+            answers.append([x.grad, w.grad])
+        assert_same(answers[0], answers[1])
+
+
+def test_transforms_of_functions() -> None:
+    function, (x, w) = run_single(), [value.detach() for value in pair()]
+    assert_same(torch.func.grad(lambda x: function(x, w).sum())(x), torch.func.grad(lambda x: single(x, w).sum())(x))
+    assert_same(torch.func.jvp(function, (x, w), (w, x)), torch.func.jvp(single, (x, w), (w, x)))
+    assert_same(torch.func.vmap(function)(x, w), torch.func.vmap(single)(x, w))
+
+
+def test_random_operators_have_one_mask() -> None:
+    def drops(x: Tensor, w: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(x * w, 0.5, True) * 2
+
+    function = DifferentiableOperation(graph_of(drops))
+    answers = []
+    for each in (function, drops):
+        torch.manual_seed(5)
+        x = torch.full((100,), 1.0, requires_grad=True)
+        w = torch.full((100,), 3.0, requires_grad=True)
+        y = each(x, w)
+        y.sum().backward()
+        answers.append([y.detach(), x.grad, w.grad])
+    assert_same(answers[0], answers[1])
