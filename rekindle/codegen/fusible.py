@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.operators import RULES, VIEWS, Rule
+from rekindle.codegen.operators import ROWS, RULES, VIEWS, Rule
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
+from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType, Type
 from rekindle.passes.constants import is_constant, value_of
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
@@ -30,10 +30,16 @@ def is_view(node: Node) -> bool:
     return qualified_name(node) in VIEWS
 
 
+def is_row_operator(node: Node) -> bool:
+    """Whether it folds rows."""
+    return qualified_name(node) in ROWS
+
+
 def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
-    rule = rule_of(node)
-    return rule is None or rule.may_be_self
+    name = qualified_name(node)
+    rule = None if name is None else RULES.get(name)
+    return name not in ROWS and (rule is None or rule.may_be_self)
 
 
 def refusal(node: Node) -> str | None:
@@ -44,7 +50,7 @@ def refusal(node: Node) -> str | None:
     if name is None:
         return "no operator of this kind is known"
     rule = RULES.get(name)
-    if rule is None and name not in VIEWS:
+    if rule is None and name not in VIEWS and name not in ROWS:
         return "kernels do not know this operator"
     for value in (*node.inputs, *node.outputs):
         if isinstance(value.type, TensorType):
@@ -52,7 +58,7 @@ def refusal(node: Node) -> str | None:
             if reason is not None:
                 return reason
     if rule is None:
-        return _of_view(node)
+        return _of_rows(node, name) if name in ROWS else _of_view(node)
     schema = node.schema
     assert schema is not None
     return _of_arguments(node, schema, rule)
@@ -70,17 +76,38 @@ def _of_type(type: TensorType) -> str | None:
 
 def _of_view(node: Node) -> str | None:
     for value in node.inputs[1:]:
-        if not _is_literal(value):
+        if not is_literal(value):
             return f"%{value.name} is not constant"
     return None
+
+
+def _of_rows(node: Node, name: str) -> str | None:
+    schema, rule = node.schema, ROWS[name]
+    assert schema is not None
+    for argument, value in zip(schema.arguments, node.inputs, strict=True):
+        if not is_literal(value) and not isinstance(value.type, TensorType):
+            return f"its argument '{argument.name}' is not constant"
+        if argument.name == rule.dims and not _are_last(literal(value), node.inputs[0].type):
+            return "it folds along other dimensions than the last"
+    return None
+
+
+def _are_last(dims: object, type: Type) -> bool:
+    """Whether the dimensions are known to be the last ones of a tensor of this type."""
+    rank = type.rank if isinstance(type, TensorType) else None
+    given = [dims] if isinstance(dims, int) else dims
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(dim, int) for dim in given):
+        return False
+    found = sorted(dim - rank if rank is not None and dim >= 0 else dim for dim in given)
+    return found == list(range(-len(found), 0))
 
 
 def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
         if isinstance(value.type, TensorType):
             continue
-        if _is_literal(value):
-            if argument.name == "train" and value_of(value.node):
+        if is_literal(value):
+            if argument.name == "train" and literal(value):
                 return "it draws random numbers"
             continue
         if argument.name in rule.constants:
@@ -90,6 +117,21 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
     return None
 
 
-def _is_literal(value: Value) -> bool:
-    """Whether it is a constant other than a tensor."""
+def is_literal(value: Value) -> bool:
+    """Whether it is a constant other than a tensor, or a list of such that nobody can write to."""
+    if value.node.kind == "prim::ListConstruct":
+        is_safe = all(use.user.kind.startswith("aten::") and _takes_lists_as_they_are(use.user) for use in value.uses)
+        return is_safe and all(is_literal(item) for item in value.node.inputs)
     return is_constant(value) and not isinstance(value.type, TensorType)
+
+
+def _takes_lists_as_they_are(node: Node) -> bool:
+    name = qualified_name(node)
+    return name in RULES or name in ROWS or name in VIEWS
+
+
+def literal(value: Value) -> object:
+    """What :func:`is_literal` holds of, as Python has it."""
+    if value.node.kind == "prim::ListConstruct":
+        return [literal(item) for item in value.node.inputs]
+    return value_of(value.node)

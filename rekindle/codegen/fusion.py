@@ -26,12 +26,11 @@ from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.codegen.fusible import may_alias_input, refusal, rule_of
+from rekindle.codegen.fusible import is_literal, is_row_operator, may_alias_input, refusal, rule_of
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
 from rekindle.passes.changes import may_change
-from rekindle.passes.constants import is_constant
 
 KIND: Final = "prim::FusionGroup"
 
@@ -167,7 +166,8 @@ class _Fusion:
 def _operators_in(members: Sequence[Node]) -> int:
     """How many of them compute something."""
     rules = [rule_of(node) for node in members]
-    return sum(rule is not None and not rule.may_be_self for rule in rules)
+    folded = sum(is_row_operator(node) for node in members)
+    return folded + sum(rule is not None and not rule.may_be_self for rule in rules)
 
 
 def _inputs(members: Sequence[Node]) -> Iterator[Value]:
@@ -176,13 +176,18 @@ def _inputs(members: Sequence[Node]) -> Iterator[Value]:
     seen: set[Value] = set()
     for node in members:
         for value in node.inputs:
-            if value not in seen and value.node not in inside and not _is_literal(value):
+            if value not in seen and value.node not in inside and not is_literal(value):
                 seen.add(value)
                 yield value
 
 
-def _is_literal(value: Value) -> bool:
-    return is_constant(value) and not isinstance(value.type, TensorType)
+def _copy_literal(subgraph: Graph, value: Value, inside: dict[Value, Value]) -> None:
+    """Have a constant, or a list of such, in the graph of a group too."""
+    for item in value.node.inputs:
+        if item not in inside:
+            _copy_literal(subgraph, item, inside)
+    node = subgraph.append_node(subgraph.create_clone(value.node, inside.__getitem__))
+    inside[value] = node.output.set_name("")
 
 
 def _make_group(graph: Graph, members: Sequence[Node]) -> None:
@@ -195,8 +200,7 @@ def _make_group(graph: Graph, members: Sequence[Node]) -> None:
     for node in members:
         for value in node.inputs:
             if value not in inside:
-                constant = subgraph.append_node(subgraph.create_clone(value.node, inside.__getitem__))
-                inside[value] = constant.output.set_name("")
+                _copy_literal(subgraph, value, inside)
         copy = subgraph.append_node(subgraph.create_clone(node, inside.__getitem__))
         inside.update(zip(node.outputs, copy.outputs, strict=True))
     last = members[-1]

@@ -84,8 +84,12 @@ class Launch:
         results = [
             torch.empty_strided(sizes, strides, dtype=dtype, device="cpu") for sizes, strides, dtype in self.outputs
         ]
-        pointers = array("Q", [each.data_ptr() for each in inputs if isinstance(each, Tensor)])
-        pointers.extend(each.data_ptr() for each in results)
+        self.run(inputs, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> None:
+        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes."""
+        pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
         numbers = b"".join(
             array("d" if isinstance(each, float) else "q", [each]).tobytes()
             for each in inputs
@@ -93,7 +97,6 @@ class Launch:
         )
         passed = array("q", numbers)
         self.kernel.call(pointers.buffer_info()[0], self.parameters.buffer_info()[0], passed.buffer_info()[0])
-        return results[0] if len(results) == 1 else tuple(results)
 
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})

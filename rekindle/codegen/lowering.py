@@ -7,67 +7,33 @@ change strides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from rekindle.codegen.fusible import qualified_name
-from rekindle.codegen.layout import Ints, Layout, NoBroadcast, broadcast_sizes, elementwise_strides, result_dtype
-from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Builder, Unsupported
-from rekindle.codegen.loops.form import Access, Expression, Kernel, Nest, Phase, Step, Store
-from rekindle.codegen.loops.scalars import OF_DTYPE, Scalar, arithmetic_type
-from rekindle.codegen.operators import RULES, VIEWS, Result, Rule
-from rekindle.codegen.operators.views import IndexMap, broadcast, compose
+from rekindle.codegen.layout import (
+    Ints,
+    Layout,
+    NoBroadcast,
+    broadcast_sizes,
+    contiguous_strides,
+    elementwise_strides,
+    result_dtype,
+)
+from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
+from rekindle.codegen.loops.form import Kernel
+from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
+from rekindle.codegen.nesting import nest_of
+from rekindle.codegen.operators import ROWS, RULES, VIEWS, Result, RowRule, Rule
+from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, rows_of, scalar_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
 from rekindle.passes.constants import value_of
-
-# ----------------------------------------------------------------------------------------------- what values are
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Input:
-    """A tensor that is passed; ``number`` counts tensors."""
-
-    layout: Layout
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number: constant, or passed (``number`` counts those that are)."""
-
-    type: type
-    value: float | None = None
-    number: int | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Computed:
-    """What an elementwise operator gives; ``scalar`` is the type that it computes with."""
-
-    layout: Layout
-    rule: Rule
-    arguments: tuple[Any, ...]
-    """Tensors, numbers, other constants."""
-    conditions: frozenset[int]
-    """Which arguments keep their own types."""
-    scalar: Scalar
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ViewOf:
-    """A view of a tensor that is passed or computed."""
-
-    layout: Layout
-    base: Tensor
-    places: IndexMap
-
-
-Tensor = Input | Computed | ViewOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +59,6 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> Lowered:
         raise Unsupported("sizes do not fit together") from None
 
 
-# ------------------------------------------------------------------------------------------------- node after node
-
-
 class _Lowering:
     def __init__(self, graph: Graph, inputs: Sequence[Layout | type]) -> None:
         self.graph = graph
@@ -106,7 +69,7 @@ class _Lowering:
         for value, given in zip(graph.inputs, inputs, strict=True):
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
-                self.scalars.append(_scalar(given.dtype))
+                self.scalars.append(scalar_of(given.dtype))
             else:
                 self.values[value] = Number(given, number=len(self.arguments))
                 self.arguments.append(ARGUMENT_TYPES[given])
@@ -115,16 +78,16 @@ class _Lowering:
         for node in self.graph.nodes:
             self._node(node)
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
-        groups: dict[tuple[Ints, Ints], list[int]] = {}
+        groups: dict[tuple[Ints, Ints, Ints | None], list[int]] = {}
         for index, output in enumerate(outputs):
-            groups.setdefault((output.layout.sizes, output.layout.strides), []).append(index)
+            groups.setdefault((output.layout.sizes, output.layout.strides, rows_of(output)), []).append(index)
         nests, parameters = [], []
-        for (sizes, _), indices in groups.items():
-            nest, numbers = _NestBuilder(outputs[indices[0]].layout, len(self.scalars)).nest(outputs, indices)
+        for (sizes, _, lengths), indices in groups.items():
+            nest, numbers = nest_of(outputs, indices, len(self.scalars), lengths).nest()
             if 0 not in sizes:
                 nests.append(nest)
                 parameters += numbers
-        written = tuple(_scalar(output.layout.dtype) for output in outputs)
+        written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(nests))
         layouts = tuple(output.layout for output in outputs)
         return Lowered(kernel, layouts, tuple(parameters), self.heeds_default_dtype)
@@ -133,6 +96,9 @@ class _Lowering:
         if node.kind == "prim::Constant":
             self.values[node.output] = _constant(node)
             return
+        if node.kind == "prim::ListConstruct":
+            self.values[node.output] = [self.values[value].value for value in node.inputs]
+            return
         name = qualified_name(node)
         if name is None:
             raise Unsupported(f"{node.kind} of these types")
@@ -140,12 +106,15 @@ class _Lowering:
         if name in VIEWS:
             self._view(node, name, arguments)
             return
-        rule = RULES.get(name)
-        if rule is None:
-            raise Unsupported(name)
         schema = node.schema
         assert schema is not None
-        self.values[node.output] = self._computed([each.name for each in schema.arguments], rule, arguments)
+        names = [each.name for each in schema.arguments]
+        if name in RULES:
+            self.values[node.output] = self._computed(names, RULES[name], arguments)
+        elif name in ROWS:
+            self.values[node.output] = self._folded(names, ROWS[name], arguments)
+        else:
+            raise Unsupported(name)
 
     def _view(self, node: Node, name: str, arguments: list[Any]) -> None:
         base: Tensor = arguments[0]
@@ -187,8 +156,30 @@ class _Lowering:
         elif rule.result is Result.GIVEN:
             dtype = self._given_dtype(names, arguments)
         layout = Layout(sizes, elementwise_strides(sizes, laid_out), dtype)
-        _scalar(dtype)
-        return Computed(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(_scalar(common)))
+        scalar_of(dtype)
+        return Computed(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(scalar_of(common)))
+
+    def _folded(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded:
+        given = dict(zip(names, arguments, strict=True))
+        layout: Layout = arguments[0].layout
+        count = _length_of_rows(layout, given[rule.shape]) if rule.shape else _last_dims(layout, given[rule.dims])
+        if layout.strides != contiguous_strides(layout.sizes):
+            raise Unsupported("rows of a tensor with gaps, or of another memory format")
+        if any(isinstance(each, Tensor) and each.layout.dtype != layout.dtype for each in arguments):
+            raise Unsupported("rows of several dtypes")
+        outer, lengths = layout.sizes[: layout.rank - count], layout.sizes[layout.rank - count :]
+        if 0 in lengths:
+            raise Unsupported("empty rows")
+        if "correction" in given:
+            less = given["correction"]
+            if (1 if less is None else less.value) >= math.prod(lengths):
+                raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
+        sizes = layout.sizes
+        if rule.is_folded:
+            sizes = (*outer, *(1,) * count) if given["keepdim"] else outer
+        dtype = torch.bool if rule.result is Result.TRUTH else layout.dtype
+        result = Layout(sizes, contiguous_strides(sizes), dtype)
+        return Folded(result, rule, tuple(arguments), layout.sizes, lengths, arithmetic_type(scalar_of(layout.dtype)))
 
     def _common_dtype(self, rule: Rule, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
@@ -224,126 +215,20 @@ def _constant(node: Node) -> Any:
     return Number(type(value), value) if isinstance(value, int | float) else value
 
 
-def _scalar(dtype: torch.dtype) -> Scalar:
-    scalar = OF_DTYPE.get(dtype)
-    if scalar is None:
-        raise Unsupported(f"elements of {dtype}")
-    return scalar
+def _length_of_rows(layout: Layout, shape: Any) -> int:
+    """How many dimensions a row has that is of this shape."""
+    if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
+        raise Unsupported("rows of another shape")
+    return len(shape)
 
 
-# -------------------------------------------------------------------------------------------------- nest after nest
-
-
-@dataclass(slots=True)
-class _Walk:
-    """An access before loops are joined."""
-
-    buffer: int
-    scalar: Scalar
-    offset: int
-    strides: list[int]
-    """In bytes."""
-
-
-@dataclass(slots=True)
-class _NestBuilder:
-    """Makes the loops that write outputs of one layout."""
-
-    layout: Layout
-    inputs: int
-    loops: int = 0
-    b: Builder = field(default_factory=Builder)
-    walks: list[_Walk] = field(default_factory=list)
-    numbers: dict[tuple[int, int, Ints], int] = field(default_factory=dict)
-    """Of the accesses, by buffer, offset and strides."""
-    made: dict[tuple[Tensor, IndexMap], Expression] = field(default_factory=dict)
-
-    def nest(self, outputs: Sequence[Tensor], indices: Sequence[int]) -> tuple[Nest, list[int]]:
-        """The nest that writes the ``outputs`` of these indices, and its parameters."""
-        sizes, strides = self.layout.sizes, self.layout.strides
-        loops = sorted((dim for dim in range(len(sizes)) if sizes[dim] > 1), key=lambda dim: (-strides[dim], dim))
-        self.loops = len(loops)
-        places = tuple((0, tuple(int(loop == dim) for loop in loops)) for dim in range(len(sizes)))
-        stores = []
-        for index in indices:
-            layout = outputs[index].layout
-            value = self.b.cast(self.element(outputs[index], places), _scalar(layout.dtype))
-            stores.append(Store(self.access(self.inputs + index, layout, places), value))
-        return self._joined([sizes[dim] for dim in loops], stores)
-
-    def access(self, buffer: int, layout: Layout, places: IndexMap) -> int:
-        """The number of the access to a tensor at ``places``."""
-        scalar = _scalar(layout.dtype)
-        offset = sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
-        strides = [
-            sum(steps[loop] * stride for (_, steps), stride in zip(places, layout.strides, strict=True)) * scalar.size
-            for loop in range(self.loops)
-        ]
-        key = (buffer, offset, tuple(strides))
-        if key not in self.numbers:
-            self.numbers[key] = len(self.walks)
-            self.walks.append(_Walk(buffer, scalar, offset * scalar.size, strides))
-        return self.numbers[key]
-
-    # ------------------------------------------------------------------------------------------------------- elements
-
-    def element(self, value: Tensor, places: IndexMap) -> Expression:
-        """The element of ``value`` at ``places``, of its own dtype."""
-        key = (value, places)
-        found = self.made.get(key)
-        if found is None:
-            found = self.made[key] = self._make(value, places)
-        return found
-
-    def _make(self, value: Tensor, places: IndexMap) -> Expression:
-        if isinstance(value, ViewOf):
-            return self.element(value.base, compose(value.places, places, self.loops))
-        if isinstance(value, Input):
-            access = self.access(value.number, value.layout, places)
-            return self.b.load(access, _scalar(value.layout.dtype))
-        arguments = [
-            self._argument(value, argument, places, index in value.conditions)
-            for index, argument in enumerate(value.arguments)
-        ]
-        return self.b.cast(value.rule.build(self.b, *arguments), _scalar(value.layout.dtype))
-
-    def _argument(self, user: Computed, argument: object, places: IndexMap, is_condition: bool) -> object:
-        if isinstance(argument, Number):
-            if argument.type is float and not user.scalar.is_float:
-                raise Unsupported("a float among integers")
-            if argument.value is not None:
-                return self.b.constant(argument.value, user.scalar)
-            assert argument.number is not None
-            return self.b.cast(self.b.argument(argument.number, ARGUMENT_TYPES[argument.type]), user.scalar)
-        if not isinstance(argument, Tensor):
-            return argument
-        own = argument.layout.sizes
-        if own != user.layout.sizes:
-            places = compose(broadcast(own, user.layout.sizes), places, self.loops)
-        element = self.element(argument, places)
-        return element if is_condition else self.b.cast(element, user.scalar)
-
-    # ----------------------------------------------------------------------------------------------------------- loops
-
-    def _joined(self, sizes: list[int], stores: list[Store]) -> tuple[Nest, list[int]]:
-        """The nest with as few loops as can be, and its parameters."""
-        at = len(sizes) - 2
-        while at >= 0:
-            if all(walk.strides[at] == walk.strides[at + 1] * sizes[at + 1] for walk in self.walks):
-                sizes[at] *= sizes.pop(at + 1)
-                for walk in self.walks:
-                    del walk.strides[at]
-            at -= 1
-        if not sizes:
-            sizes.append(1)
-            for walk in self.walks:
-                walk.strides.append(walk.scalar.size if walk.buffer >= self.inputs else 0)
-        accesses = tuple(_access(walk) for walk in self.walks)
-        parameters = [*sizes, *(number for walk in self.walks for number in (walk.offset, *walk.strides))]
-        return Nest(len(sizes), accesses, (Phase(tuple(stores)),)), parameters
-
-
-def _access(walk: _Walk) -> Access:
-    inner = walk.strides[-1]
-    step = Step.STAYS if inner == 0 else Step.NEXT if inner == walk.scalar.size else Step.STRIDE
-    return Access(walk.buffer, walk.scalar, step, not any(walk.strides))
+def _last_dims(layout: Layout, given: Any) -> int:
+    """How many of the last dimensions ``given`` names, if it names no others."""
+    if isinstance(given, Number):
+        given = [given.value]
+    if not isinstance(given, list | tuple) or not given or not layout.rank:
+        raise Unsupported("everything folded into one element")
+    dims = sorted({dim % layout.rank for dim in given if -layout.rank <= dim < layout.rank})
+    if len(dims) != len(given) or dims != list(range(layout.rank - len(dims), layout.rank)):
+        raise Unsupported("rows that do not lie along the last dimensions")
+    return len(dims)

@@ -20,7 +20,21 @@ GRAIN = 1 << 16
 
 _SIMPLE = frozenset(
     {
-        *("load", "constant", "argument", "reduced", "cast", "add", "sub", "mul", "fma", "neg", "abs", "select"),
+        *(
+            "load",
+            "constant",
+            "argument",
+            "reduced",
+            "length",
+            "cast",
+            "add",
+            "sub",
+            "mul",
+            "fma",
+            "neg",
+            "abs",
+            "select",
+        ),
         *("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
     }
 )
@@ -56,10 +70,11 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
     first = 0
     for number, nest in enumerate(kernel.nests):
         total = _product(f, first, nest.rank - nest.is_reduction)
+        work = _product(f, first, nest.rank)
         if can_share:
-            lanes = 1 if nest.rank > 1 else nest_lanes(nest, target)
+            lanes = 1 if nest.rank > 1 or nest.is_reduction else nest_lanes(nest, target)
             module.definitions.append(_share(module, number, lanes))
-            _shared(f, number, total, max(GRAIN // weight(nest), 1))
+            _shared(f, number, total, work, max(GRAIN // weight(nest), 1))
         else:
             f.do(f"call void @nest{number}(ptr %pointers, ptr %parameters, ptr %arguments, i64 0, i64 {total})")
         first += nest.parameters
@@ -81,10 +96,11 @@ def _product(f: Function, first: int, count: int) -> str:
     return total
 
 
-def _shared(f: Function, number: int, total: str, grain: int) -> None:
-    """Run a nest on as many threads as it is worth, and as there are."""
+def _shared(f: Function, number: int, total: str, work: str, grain: int) -> None:
+    """Run a nest of ``total`` iterations, with ``work`` elements, on as many threads as it is worth, and as there
+    are."""
     few, many, asked, done = (f"{name}{number}" for name in ("few", "many", "asked", "done"))
-    wanted = f.let(f"udiv i64 {total}, {grain}")
+    wanted = f.call("i64", "llvm.umin.i64", ("i64", f.let(f"udiv i64 {work}, {grain}")), ("i64", total))
     f.do(f"br i1 {f.let(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{asked}")
     f.label(asked)
     most = f.let(f"sext i32 {f.call('i32', 'omp_get_max_threads')} to i64")

@@ -8,41 +8,45 @@ beyond the row is touched.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from rekindle.codegen.emission.expressions import Expressions
+from rekindle.codegen.emission.folds import Fold
 from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.registers import element_type, memory_type, splat, suffix, vector
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.form import Access, Expression, Kernel, Nest, Phase, Step
 from rekindle.codegen.loops.scalars import BOOL, F64, arithmetic_type
+from rekindle.codegen.phases import Dependence, parts_of
+
+WAYS: Final = 4
+"""How many vectors are folded beside each other …"""
+LARGE: Final = 60
+"""… unless an element consists of more expressions than this."""
 
 PARAMETERS = "ptr %pointers, ptr %parameters, ptr %arguments"
 
 
 def nest_lanes(nest: Nest, target: Target) -> int:
-    """How many elements are worked on at a time: as many of the widest type as a register holds."""
-    widest = max(arithmetic_type(each.scalar).size for each in expressions_of(nest))
+    """How many elements are worked on at a time: as many of the widest type as a register holds. Sums are made in
+    wider types, in several registers."""
+    found = [access.scalar for access in nest.accesses]
+    if not nest.is_reduction:
+        found += [each.scalar for each in expressions_of(nest)]
+    widest = max((arithmetic_type(scalar).size for scalar in found), default=4)
     return max(target.vector_bits // 8 // widest, 1)
 
 
 def expressions_of(nest: Nest) -> list[Expression]:
     """Every expression of a nest, operands first."""
-    seen: dict[Expression, None] = {}
+    stored = [store.value for phase in nest.phases for store in phase.stores]
+    folded = [reduction.value for phase in nest.phases for reduction in phase.reductions]
+    roots = [*stored, *folded, *(store.value for store in nest.last)]
+    return list(dict.fromkeys(part for root in roots for part in parts_of(root)))
 
-    def visit(expression: Expression) -> None:
-        if expression not in seen:
-            for operand in expression.operands:
-                visit(operand)
-            seen[expression] = None
 
-    for phase in nest.phases:
-        for store in phase.stores:
-            visit(store.value)
-        for reduction in phase.reductions:
-            visit(reduction.value)
-    for store in nest.last:
-        visit(store.value)
-    return list(seen)
+def _no_leaf(expression: Expression) -> str:
+    raise AssertionError(expression.kind)
 
 
 @dataclass(slots=True)
@@ -56,31 +60,41 @@ class NestWriter:
     first: int
     target: Target
     f: Function = field(init=False)
+    dependence: Dependence = field(init=False)
     lanes: int = field(init=False)
     sizes: list[str] = field(default_factory=list)
     bases: list[str] = field(default_factory=list)
     strides: list[list[str]] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
     fixed: dict[Expression, str] = field(default_factory=dict)
     """What is the same for all elements."""
 
     def __post_init__(self) -> None:
+        self.dependence = Dependence(self.nest.accesses, {})
         self.f = Function(self.module)
         self.lanes = nest_lanes(self.nest, self.target)
 
     def write(self) -> None:
         """Add the function ``@nest<number>`` to the module."""
         f = self.f
-        f.label("entry")
         self._read_parameters()
         self._read_fixed()
-        if self.nest.rank == 1:
+        if self.nest.is_reduction:
+            self._whole_rows()
+        elif self.nest.rank == 1:
             length = f.let("sub i64 %end, %begin")
             self._row(self.bases, "%begin", length)
             f.do("ret void")
         else:
             self._rows()
         head = f"define internal void @nest{self.number}({PARAMETERS}, i64 %begin, i64 %end) {{"
-        self.module.definitions.append("\n".join([head, *f.lines, "}"]))
+        self.module.definitions.append("\n".join([head, "entry:", *self.variables, *f.lines, "}"]))
+
+    def _variable(self, type: str) -> str:
+        """A place for a value that changes."""
+        name = f"%{self.f.name()}"
+        self.variables.append(f"  {name} = alloca {type}")
+        return name
 
     # --------------------------------------------------------------------------------------------------- what is given
 
@@ -112,6 +126,8 @@ class NestWriter:
                 access = self.nest.accesses[expression.datum]
                 if access.is_fixed:
                     self.fixed[expression] = self._load_one(access, self.bases[expression.datum])
+            elif expression.kind == "length":
+                self.fixed[expression] = self._spread(self.sizes[-1], "i64")
 
     def _spread(self, value: str, type: str) -> str:
         """``value`` in all lanes."""
@@ -132,40 +148,58 @@ class NestWriter:
 
     # ------------------------------------------------------------------------------------------------------------ rows
 
+    def _whole_rows(self) -> None:
+        """Walk the rows that the range counts, one after the other."""
+        f, outer = self.f, self.nest.rank - 1
+        at = self._variable("i64")
+        indices = [self._variable("i64") for _ in range(outer)]
+        f.do(f"store i64 %begin, ptr {at}")
+        row = "%begin"
+        for loop in range(outer - 1, -1, -1):
+            f.do(f"store i64 {f.let(f'urem i64 {row}, {self.sizes[loop]}')}, ptr {indices[loop]}")
+            row = f.let(f"udiv i64 {row}, {self.sizes[loop]}")
+        f.do("br label %row.test")
+        f.label("row.test")
+        now = f.let(f"load i64, ptr {at}")
+        f.do(f"br i1 {f.let(f'icmp ult i64 {now}, %end')}, label %row, label %rows.done")
+        f.label("row")
+        self._row(self._bases_of_row(indices), "0", self.sizes[-1])
+        f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
+        self._next_row(indices)
+        f.label("rows.done")
+        f.do("ret void")
+
     def _rows(self) -> None:
         """Walk the rows that the range touches, the first and the last of them perhaps in part."""
-        f, outer = self.f, self.nest.rank - 1
-        inner = self.sizes[-1]
-        f.do("%at = alloca i64")
-        f.do("%column = alloca i64")
-        for loop in range(outer):
-            f.do(f"%index{loop} = alloca i64")
-        f.do("store i64 %begin, ptr %at")
+        f, inner = self.f, self.sizes[-1]
+        at, column = self._variable("i64"), self._variable("i64")
+        indices = [self._variable("i64") for _ in range(self.nest.rank - 1)]
+        f.do(f"store i64 %begin, ptr {at}")
         row = f.let(f"udiv i64 %begin, {inner}")
-        f.do(f"store i64 {f.let(f'urem i64 %begin, {inner}')}, ptr %column")
-        for loop in range(outer - 1, -1, -1):
-            f.do(f"store i64 {f.let(f'urem i64 {row}, {self.sizes[loop]}')}, ptr %index{loop}")
+        f.do(f"store i64 {f.let(f'urem i64 %begin, {inner}')}, ptr {column}")
+        for loop in range(len(indices) - 1, -1, -1):
+            f.do(f"store i64 {f.let(f'urem i64 {row}, {self.sizes[loop]}')}, ptr {indices[loop]}")
             if loop:
                 row = f.let(f"udiv i64 {row}, {self.sizes[loop]}")
         f.do("br label %row.test")
         f.label("row.test")
-        at = f.let("load i64, ptr %at")
-        f.do(f"br i1 {f.let(f'icmp ult i64 {at}, %end')}, label %row, label %rows.done")
+        now = f.let(f"load i64, ptr {at}")
+        f.do(f"br i1 {f.let(f'icmp ult i64 {now}, %end')}, label %row, label %rows.done")
         f.label("row")
-        column = f.let("load i64, ptr %column")
-        to_row_end = f.let(f"sub i64 {inner}, {column}")
-        to_end = f.let(f"sub i64 %end, {at}")
+        start = f.let(f"load i64, ptr {column}")
+        to_row_end = f.let(f"sub i64 {inner}, {start}")
+        to_end = f.let(f"sub i64 %end, {now}")
         length = f.call("i64", "llvm.umin.i64", ("i64", to_row_end), ("i64", to_end))
-        self._row(self._bases_of_row(), column, length)
-        f.do(f"store i64 {f.let(f'add i64 {at}, {length}')}, ptr %at")
-        f.do("store i64 0, ptr %column")
-        self._next_row(outer)
+        self._row(self._bases_of_row(indices), start, length)
+        f.do(f"store i64 {f.let(f'add i64 {now}, {length}')}, ptr {at}")
+        f.do(f"store i64 0, ptr {column}")
+        self._next_row(indices)
         f.label("rows.done")
         f.do("ret void")
 
-    def _bases_of_row(self) -> list[str]:
+    def _bases_of_row(self, variables: list[str]) -> list[str]:
         f, bases = self.f, []
-        indices = [f.let(f"load i64, ptr %index{loop}") for loop in range(self.nest.rank - 1)]
+        indices = [f.let(f"load i64, ptr {variable}") for variable in variables]
         for base, strides, access in zip(self.bases, self.strides, self.nest.accesses, strict=True):
             if not access.is_fixed:
                 for index, stride in zip(indices, strides, strict=False):
@@ -173,13 +207,13 @@ class NestWriter:
             bases.append(base)
         return bases
 
-    def _next_row(self, outer: int) -> None:
+    def _next_row(self, variables: list[str]) -> None:
         """Count the indices of the outer loops on, the last of them fastest."""
         f = self.f
-        for loop in range(outer - 1, -1, -1):
-            value = f.let(f"add i64 {f.let(f'load i64, ptr %index{loop}')}, 1")
+        for loop in range(len(variables) - 1, -1, -1):
+            value = f.let(f"add i64 {f.let(f'load i64, ptr {variables[loop]}')}, 1")
             is_over = f.let(f"icmp eq i64 {value}, {self.sizes[loop]}")
-            f.do(f"store i64 {f.let(f'select i1 {is_over}, i64 0, i64 {value}')}, ptr %index{loop}")
+            f.do(f"store i64 {f.let(f'select i1 {is_over}, i64 0, i64 {value}')}, ptr {variables[loop]}")
             carry = f"carry{loop}"
             f.do(f"br i1 {is_over}, label %{carry}, label %row.test")
             f.label(carry)
@@ -206,35 +240,86 @@ class NestWriter:
                     known[expression] = self._load_one(access, starts[expression.datum])
         for phase in self.nest.phases:
             self._phase(phase, starts, known, length)
+        self._store_last(starts, known)
+
+    def _store_last(self, starts: list[str], known: dict[Expression, str]) -> None:
+        """Store what is one element for a row."""
+        f, lanes = self.f, self.lanes
+        values = Expressions(f, self.target, lanes, _no_leaf, known)
+        for store in self.nest.last:
+            scalar = self.nest.accesses[store.access].scalar
+            value = values.write(store.value)
+            if lanes > 1:
+                value = f.let(f"extractelement {vector(element_type(scalar), lanes)} {value}, i64 0")
+            if scalar is BOOL:
+                value = f.let(f"zext i1 {value} to i8")
+            f.do(f"store {memory_type(scalar)} {value}, ptr {starts[store.access]}, align {scalar.size}")
+
+    def _write_what_stays(self, phase: Phase, known: dict[Expression, str]) -> None:
+        """Compute in front of a phase what is the same for all of its elements."""
+        values = Expressions(self.f, self.target, self.lanes, _no_leaf, known)
+        roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
+        for root in roots:
+            for part in parts_of(root):
+                if part.kind != "constant" and part not in known and not self.dependence.varies(part):
+                    values.write(part)
 
     def _phase(self, phase: Phase, starts: list[str], known: dict[Expression, str], length: str) -> None:
         f, lanes = self.f, self.lanes
+        self._write_what_stays(phase, known)
+        size = sum(len(parts_of(reduction.value)) for reduction in phase.reductions)
+        ways = WAYS if size <= LARGE else 1
+        folds = [Fold(f, reduction, lanes, self._variable, ways) for reduction in phase.reductions]
+        for fold in folds:
+            fold.begin()
+        self._walk(phase, starts, known, length, folds)
+        for fold in folds:
+            known[fold.reduction.result] = self._spread(fold.end(), fold.type)
+
+    def _walk(
+        self, phase: Phase, starts: list[str], known: dict[Expression, str], length: str, folds: list[Fold]
+    ) -> None:
+        """Walk ``length`` elements: by several vectors at a time where something is folded, by one, and by one under a
+        mask."""
+        f, lanes = self.f, self.lanes
         tag = f.name()
-        head, body, tail, done = f"head.{tag}", f"body.{tag}", f"tail.{tag}", f"done.{tag}"
-        whole = f.let(f"and i64 {length}, {-lanes}")
-        f.do(f"br label %enter.{tag}")
-        f.label(f"enter.{tag}")
-        f.do(f"br label %{head}")
-        f.label(head)
-        f.do(f"%k.{tag} = phi i64 [ 0, %enter.{tag} ], [ %next.{tag}, %{body} ]")
-        f.do(f"br i1 {f.let(f'icmp ult i64 %k.{tag}, {whole}')}, label %{body}, label %rest.{tag}")
-        f.label(body)
-        self._elements(phase, starts, known, f"%k.{tag}", None)
-        f.do(f"%next.{tag} = add i64 %k.{tag}, {lanes}")
-        f.do(f"br label %{head}")
-        f.label(f"rest.{tag}")
+        at = self._variable("i64")
+        f.do(f"store i64 0, ptr {at}")
+        for ways in sorted({folds[0].ways if folds else 1, 1}, reverse=True):
+            whole = f.let(f"and i64 {length}, {-lanes * ways}")
+            head, body, done = (f"{name}{ways}.{tag}" for name in ("head", "body", "done"))
+            f.do(f"br label %{head}")
+            f.label(head)
+            now = f.let(f"load i64, ptr {at}")
+            f.do(f"br i1 {f.let(f'icmp ult i64 {now}, {whole}')}, label %{body}, label %{done}")
+            f.label(body)
+            for way in range(ways):
+                place = now if way == 0 else f.let(f"add i64 {now}, {way * lanes}")
+                self._elements(phase, starts, known, folds, place, None, way)
+            f.do(f"store i64 {f.let(f'add i64 {now}, {ways * lanes}')}, ptr {at}")
+            f.do(f"br label %{head}")
+            f.label(done)
         if lanes > 1:
-            f.do(f"br i1 {f.let(f'icmp ult i64 {whole}, {length}')}, label %{tail}, label %{done}")
+            tail, over = f"tail.{tag}", f"over.{tag}"
+            now = f.let(f"load i64, ptr {at}")
+            f.do(f"br i1 {f.let(f'icmp ult i64 {now}, {length}')}, label %{tail}, label %{over}")
             f.label(tail)
-            left = f.let(f"trunc i64 {f.let(f'sub i64 {length}, {whole}')} to i32")
+            left = f.let(f"trunc i64 {f.let(f'sub i64 {length}, {now}')} to i32")
             count = ", ".join(f"i32 {lane}" for lane in range(lanes))
             mask = f.let(f"icmp ult <{lanes} x i32> <{count}>, {self._spread(left, 'i32')}")
-            self._elements(phase, starts, known, whole, mask)
-        f.do(f"br label %{done}")
-        f.label(done)
+            self._elements(phase, starts, known, folds, now, mask, 0)
+            f.do(f"br label %{over}")
+            f.label(over)
 
     def _elements(
-        self, phase: Phase, starts: list[str], known: dict[Expression, str], at: str, mask: str | None
+        self,
+        phase: Phase,
+        starts: list[str],
+        known: dict[Expression, str],
+        folds: list[Fold],
+        at: str,
+        mask: str | None,
+        way: int,
     ) -> None:
         """Compute the elements from ``at`` on: a whole vector, or those that ``mask`` tells."""
 
@@ -246,6 +331,8 @@ class NestWriter:
         values = Expressions(self.f, self.target, self.lanes, leaf, dict(known))
         for store in phase.stores:
             self._store(store.access, starts[store.access], values.write(store.value), at, mask)
+        for fold in folds:
+            fold.take(values.write(fold.reduction.value), mask, way)
 
     def _place(self, access: Access, start: str, at: str) -> str:
         return self.f.let(f"getelementptr {memory_type(access.scalar)}, ptr {start}, i64 {at}")

@@ -60,6 +60,10 @@ class Builder:
         """The result of a reduction that is complete."""
         return self.make("reduced", scalar, datum=number)
 
+    def length(self) -> Expression:
+        """How many iterations the innermost loop has."""
+        return self.make("length", I64)
+
     # ------------------------------------------------------------------------------------------------------ arithmetic
 
     def cast(self, value: Expression, scalar: Scalar) -> Expression:
@@ -171,6 +175,20 @@ def _rounded(value: float, scalar: Scalar) -> float:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
+
+
+def substituted(expression: Expression, old: Expression, new: Expression, b: Builder) -> Expression:
+    """``expression`` with ``new`` in place of ``old``."""
+    made: dict[Expression, Expression] = {old: new}
+
+    def visit(each: Expression) -> Expression:
+        found = made.get(each)
+        if found is None:
+            operands = [visit(operand) for operand in each.operands]
+            found = made[each] = b.make(each.kind, each.scalar, *operands, datum=each.datum) if operands else each
+        return found
+
+    return visit(expression)
 
 
 ARGUMENT_TYPES = {int: I64, bool: I64, float: F64}

@@ -43,8 +43,9 @@ class Expression:
     """One element: ``kind`` applied to ``operands``.
 
     Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
-    are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete). ``cast`` makes it the
-    type ``scalar``. The others are those of :mod:`rekindle.codegen.llvm_text` and PyTorch's names of functions.
+    are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many
+    iterations the innermost loop has). ``cast`` makes it the type ``scalar``. The others are those that
+    :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions.
     """
 
     kind: str
@@ -63,11 +64,12 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Fold an expression along the innermost loop: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``;
-    its result has the type of the expression."""
+    """Fold an expression along the innermost loop: ``sum``, ``maximum``, ``minimum``, ``any``, ``all``; ``result`` is
+    the expression that stands for what comes out, which has the type of ``value``."""
 
     kind: str
     value: Expression
+    result: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,6 @@ class Phase:
 
     stores: tuple[Store, ...] = ()
     reductions: tuple[Reduction, ...] = ()
-    """Their numbers go on from those of the phases before."""
 
 
 @dataclass(frozen=True, slots=True)

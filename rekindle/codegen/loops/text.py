@@ -51,17 +51,17 @@ class _NestText:
     def lines(self) -> Iterator[str]:
         plural = "s" if self.nest.rank != 1 else ""
         yield f"  for {self.nest.rank} loop{plural}:"
-        reductions = 0
         several = self.nest.is_reduction
         indent = "      " if several else "    "
         for phase in self.nest.phases:
+            self.names.clear()
             if several:
                 yield "    along the innermost:"
             for store in phase.stores:
                 yield from self._store(store, indent)
             for reduction in phase.reductions:
-                yield from self._reduction(reduction, reductions, indent)
-                reductions += 1
+                yield from self._reduction(reduction, indent)
+        self.names.clear()
         if self.nest.last:
             yield "    at its end:"
             for store in self.nest.last:
@@ -71,9 +71,10 @@ class _NestText:
         yield from self._expression(store.value, indent)
         yield f"{indent}store {self.accesses[store.access]} = {self.names[store.value]}"
 
-    def _reduction(self, reduction: Reduction, number: int, indent: str) -> Iterator[str]:
+    def _reduction(self, reduction: Reduction, indent: str) -> Iterator[str]:
         yield from self._expression(reduction.value, indent)
-        yield f"{indent}r{number} : {reduction.value.scalar} = {reduction.kind} {self.names[reduction.value]}"
+        value = reduction.value
+        yield f"{indent}r{reduction.result.datum} : {value.scalar} = {reduction.kind} of {self.names[value]}"
 
     def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
         """The lines that compute ``expression`` and were not written yet."""
@@ -83,6 +84,9 @@ class _NestText:
             yield from self._expression(operand, indent)
         if expression.kind == "constant":
             self.names[expression] = f"{expression.scalar}({expression.datum!r})"
+            return
+        if expression.kind == "length":
+            self.names[expression] = "n"
             return
         if expression.kind in ("argument", "reduced"):
             self.names[expression] = f"{expression.kind[0]}{expression.datum}"

@@ -1,0 +1,100 @@
+"""The order in which rows are walked: what is folded first, what needs the results of that, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.codegen.loops.builder import Builder, substituted
+from rekindle.codegen.loops.form import Access, Expression, Phase, Reduction, Step, Store
+
+CHEAP = frozenset(
+    {
+        *("load", "constant", "argument", "reduced", "length", "cast", "add", "sub", "mul", "div", "fma", "neg", "abs"),
+        *("select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
+        *("sqrt", "copysign"),
+    }
+)
+"""Kinds that cost less than a look at the memory; the others are functions."""
+
+
+class Dependence:
+    """What expressions depend on: the innermost loop, and what is folded along it."""
+
+    def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
+        self.accesses = accesses
+        self.depths = depths
+        """Of the results of reductions: in the how manieth phase they are known."""
+        self._varies: dict[Expression, bool] = {}
+
+    def varies(self, expression: Expression) -> bool:
+        """Whether it differs along the innermost loop."""
+        found = self._varies.get(expression)
+        if found is None:
+            if expression.kind == "load":
+                assert isinstance(expression.datum, int)
+                found = self.accesses[expression.datum].step is not Step.STAYS
+            else:
+                found = any(map(self.varies, expression.operands))
+            self._varies[expression] = found
+        return found
+
+    def depth(self, expression: Expression) -> int:
+        """The first phase in which it can be computed."""
+        found = self.depths.get(expression)
+        if found is None:
+            found = max((self.depth(operand) for operand in expression.operands), default=0)
+            self.depths[expression] = found
+        return found
+
+
+def arrange(
+    b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
+) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
+    """The phases of a row, and what is stored at its end."""
+    dependence = Dependence(accesses, {})
+    for reduction in reductions:  # each stands behind those that it needs
+        dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
+    last = tuple(store for store in stores if accesses[store.access].step is Step.STAYS)
+    along = [store for store in stores if accesses[store.access].step is not Step.STAYS]
+    count = max(
+        [dependence.depths[each.result] for each in reductions] + [dependence.depth(s.value) + 1 for s in along]
+    )
+    folded: list[list[Reduction]] = [[] for _ in range(count)]
+    written: list[list[Store]] = [[] for _ in range(count)]
+    for reduction in reductions:
+        folded[dependence.depths[reduction.result] - 1].append(reduction)
+    for store in along:
+        depth = dependence.depth(store.value)
+        kept = _worth_keeping(store, dependence, reductions)
+        if kept is not None:
+            written[dependence.depth(kept)].append(Store(store.access, kept))
+            again = b.load(store.access, kept.scalar)
+            store = Store(store.access, substituted(store.value, kept, again, b))
+        written[depth].append(store)
+    phases = [Phase(tuple(s), tuple(r)) for s, r in zip(written, folded, strict=True) if s or r]
+    return tuple(phases), last
+
+
+def _worth_keeping(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
+    """What an earlier phase computes at some cost, the store needs again, and its buffer can hold meanwhile."""
+    earlier = {each for reduction in reductions for each in parts_of(reduction.value)}
+    depth = dependence.depth(store.value)
+    for part in reversed(parts_of(store.value)):
+        is_there = part in earlier and dependence.depth(part) < depth and part.scalar is store.value.scalar
+        if is_there and dependence.varies(part) and any(each.kind not in CHEAP for each in parts_of(part)):
+            return part
+    return None
+
+
+def parts_of(expression: Expression) -> list[Expression]:
+    """An expression and all that it is made of, operands first."""
+    seen: dict[Expression, None] = {}
+
+    def visit(each: Expression) -> None:
+        if each not in seen:
+            for operand in each.operands:
+                visit(operand)
+            seen[each] = None
+
+    visit(expression)
+    return list(seen)

@@ -1,0 +1,114 @@
+"""Kernels touch nothing but the elements of their tensors: behind each buffer, and in front of it, stands memory that
+nobody may read or write."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle.ops
+import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen.groups import FusedGroup, Launch
+from rekindle.codegen.layout import Layout
+from rekindle.ir.execution import callable_of
+from rekindle.ir.parser import parse_graph
+from tests.codegen.test_loops import CHAIN, CHUNKS
+from tests.codegen.test_rows import MIXED, graph_of
+
+PAGE = mmap.PAGESIZE
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
+_LIBRARY.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Guarded:
+    """Memory with a page on each side that cannot be touched; ``at_end`` says to which of the two the bytes that are
+    given out are next."""
+
+    def __init__(self, size: int, at_end: bool) -> None:
+        pages = -(-max(size, 1) // PAGE)
+        self.memory = mmap.mmap(-1, (pages + 2) * PAGE)
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        for place in (self.base, self.base + (pages + 1) * PAGE):
+            assert _LIBRARY.mprotect(place, PAGE, 0) == 0
+        self.start = self.base + PAGE + (pages * PAGE - size if at_end else 0)
+
+    def tensor(self, like: Tensor) -> Tensor:
+        """A copy of ``like`` in this memory, laid out in the same way."""
+        count = _extent(like.shape, like.stride())
+        raw = (ctypes.c_char * max(count * like.element_size(), 1)).from_address(self.start)
+        flat = torch.frombuffer(raw, dtype=like.dtype, count=count) if count else torch.empty(0, dtype=like.dtype)
+        return flat.as_strided(like.shape, like.stride()).copy_(like)
+
+
+def _extent(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """How many elements lie from the first to the last."""
+    if 0 in sizes:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+
+
+def _launch(launch: Launch, inputs: list[Tensor], at_end: bool) -> list[Tensor]:
+    kept = [Guarded(_extent(each.shape, each.stride()) * each.element_size(), at_end) for each in inputs]
+    given = [guard.tensor(each) for guard, each in zip(kept, inputs, strict=True)]
+    written = []
+    for sizes, strides, dtype in launch.outputs:
+        like = torch.zeros(1, dtype=dtype).as_strided([0], [1]).new_zeros(_extent(sizes, strides))
+        kept.append(Guarded(like.numel() * like.element_size(), at_end))
+        written.append(kept[-1].tensor(like).as_strided(sizes, strides))
+    launch.run(given, written)
+    return [each.clone() for each in written]
+
+
+SIZES = (1, 3, 15, 16, 17, 31, 64, 65, 1000)
+
+
+def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
+    """Graphs and inputs whose rows have ``size`` elements, more or less."""
+    x = torch.randn(3, 2 * size)
+    return {
+        "flat": (CHAIN, [torch.randn(size), torch.randn(size)]),
+        "a row for all": (CHAIN, [torch.randn(3, size), torch.randn(size)]),
+        "a number for each row": (CHAIN, [torch.randn(3, size), torch.randn(3, 1)]),
+        "one number": (CHAIN, [torch.randn(3, size), torch.randn(())]),
+        "gaps": (CHAIN, [x[:, :size], x[:, size:]]),
+        "every other": (CHAIN, [x[:, ::2], x[:, 1::2]]),
+        "transposed": (CHAIN, [torch.randn(3, size), torch.randn(size, 3).t()]),
+        "bytes": (CHAIN, [torch.randint(9, (size,)).to(torch.int8), torch.randint(9, (size,)).to(torch.int8)]),
+        "short floats": (CHAIN, [torch.randn(3, size).bfloat16(), torch.randn(size).bfloat16()]),
+        "several widths": (CHAIN, [torch.randn(size).half(), torch.randn(size, dtype=torch.float64)]),
+        "chunks": (CHUNKS, [x, x[0]]),
+        "rows": (MIXED, [torch.randn(3, size), torch.randn(size)]),
+        "sums": (str(graph_of("sum", size)), [torch.randn(3, size)]),
+    }
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_else_is_touched(size: int, at_end: bool) -> None:
+    for title, (text, inputs) in cases(size).items():
+        if title == "bytes":
+            text = text.replace("float = prim::Constant[value=0.5]", "int = prim::Constant[value=2]")
+        graph = parse_graph(text.lstrip())
+        layouts = [Layout(tuple(each.shape), each.stride(), each.dtype) for each in inputs]
+        launch = FusedGroup(graph).prepare(layouts)
+        found = _launch(launch, inputs, at_end)
+        expected = callable_of(graph, "eager")(*inputs)
+        for mine, theirs in zip(found, [expected] if isinstance(expected, Tensor) else expected, strict=True):
+            torch.testing.assert_close(mine, theirs, equal_nan=True)
+
+
+def test_the_guards_hold() -> None:
+    """A pair of pages that cannot be read, and memory between them that can."""
+    with open("/proc/self/maps", encoding="ascii") as file:
+        before = file.read()
+    guarded = Guarded(10, at_end=True)
+    with open("/proc/self/maps", encoding="ascii") as file:
+        after = file.read()
+    lines = [line for line in after.splitlines() if line not in before.splitlines() and " ---" in line]
+    starts = {int(line.split("-")[0], 16) for line in lines}
+    assert {guarded.base, guarded.base + 2 * PAGE} <= starts
