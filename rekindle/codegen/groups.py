@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor
@@ -19,10 +20,12 @@ from torch.autograd import forward_ad
 
 from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.fusion import KIND
-from rekindle.codegen.layout import Ints, Layout
+from rekindle.codegen.layout import Layout
+from rekindle.codegen.llvm import tensor_calls
 from rekindle.codegen.llvm.calling import entry_text, python_function, with_declarations
-from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.target import host_target
+from rekindle.codegen.llvm.tensor_calls import TensorCalls
 from rekindle.codegen.loops.builder import Unsupported
 from rekindle.codegen.loops.form import Kernel
 from rekindle.codegen.loops.text import kernel_text
@@ -31,6 +34,7 @@ from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.types import TensorType
 
 MOST_LAUNCHES: Final = 64
 """How many combinations of layouts a group remembers."""
@@ -45,7 +49,7 @@ class CompiledKernel:
     kernel: Kernel
     text: str
     call: Callable[[int, int, int], None]
-    code: Any
+    code: NativeCode
 
 
 _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
@@ -73,16 +77,18 @@ def compiled(kernel: Kernel) -> CompiledKernel:
 
 @dataclass(slots=True, frozen=True)
 class Launch:
-    """A kernel with what it is called with for inputs of certain layouts."""
+    """A kernel with what it is called with for inputs of certain layouts; ``outputs`` are those of what it writes.
+    ``heeds_default_dtype`` says that all this holds for one default dtype alone."""
 
     kernel: CompiledKernel
-    outputs: tuple[tuple[Ints, Ints, torch.dtype], ...]
+    inputs: tuple[Layout | type, ...]
+    outputs: tuple[Layout, ...]
     parameters: array[int]
     heeds_default_dtype: bool
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         results = [
-            torch.empty_strided(sizes, strides, dtype=dtype, device="cpu") for sizes, strides, dtype in self.outputs
+            torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
         ]
         self.run(inputs, results)
         return results[0] if len(results) == 1 else tuple(results)
@@ -98,20 +104,48 @@ class Launch:
         passed = array("q", numbers)
         self.kernel.call(pointers.buffer_info()[0], self.parameters.buffer_info()[0], passed.buffer_info()[0])
 
+    def native(self) -> tensor_calls.Launch:
+        """The same for calls that Python has no part in."""
+
+        def layout(each: Layout) -> tensor_calls.Layout:
+            return each.dtype, each.sizes, each.strides
+
+        return tensor_calls.Launch(
+            kernel=self.kernel.code.address("kernel"),
+            inputs=[each if isinstance(each, type) else layout(each) for each in self.inputs],
+            outputs=[layout(each) for each in self.outputs],
+            parameters=self.parameters,
+            keep=self.kernel,
+        )
+
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
-@dataclass(slots=True, eq=False)
 class FusedGroup:
-    """Runs ``graph``; see the module. ``launches`` are what it has met: None where there is no kernel."""
+    """Runs ``graph``; see the module. It is what :attr:`function` calls where no launch fits that it knows.
 
-    graph: Graph
-    name: str = "fused"
-    launches: dict[Hashable, Launch | None] = field(default_factory=dict)
-    refusals: list[str] = field(default_factory=list)
-    """Why there is none, for each of those."""
-    _by_operators: Callable[..., Any] | None = None
+    ``launches`` are what the group has met, by what told it apart: None where there is no kernel; ``refusals`` say why
+    there was none, in the order in which that came up.
+    """
+
+    def __init__(self, graph: Graph, name: str = "fused") -> None:
+        self.graph = graph
+        self.name = name
+        self.launches: dict[Hashable, Launch | None] = {}
+        self.refusals: list[str] = []
+        self._by_operators: Callable[..., Any] | None = None
+        self._calls: TensorCalls | None = None
+        _GROUPS[graph] = ref(self)
+
+    def function(self) -> Callable[..., Any]:
+        """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
+        kinds = ["tensor" if isinstance(value.type, TensorType) else "scalar" for value in self.graph.inputs]
+        calls = TensorCalls(kinds, self.__call__)
+        function = calls.function
+        calls.function = _taken  # or group and function would keep each other alive
+        self._calls = calls
+        return function
 
     def __call__(self, *inputs: Any) -> Any:
         key = self._key(inputs)
@@ -157,6 +191,8 @@ class FusedGroup:
         while len(self.launches) >= MOST_LAUNCHES:
             self.launches.pop(next(iter(self.launches)), None)
         self.launches[key] = launch
+        if launch is not None and self._calls is not None and not launch.heeds_default_dtype:
+            self._calls.add(launch.native())
         return launch
 
     def prepare(self, inputs: Sequence[Layout | type]) -> Launch:
@@ -166,23 +202,37 @@ class FusedGroup:
             Unsupported: there can be no kernel.
         """
         lowered = lower(self.graph, inputs)
-        outputs = tuple((each.sizes, each.strides, each.dtype) for each in lowered.outputs)
-        kernel = compiled(lowered.kernel)
-        return Launch(kernel, outputs, array("q", lowered.parameters), lowered.heeds_default_dtype)
+        parameters = array("q", lowered.parameters)
+        return Launch(compiled(lowered.kernel), tuple(inputs), lowered.outputs, parameters, lowered.heeds_default_dtype)
+
+
+_GROUPS: Final[WeakKeyDictionary[Graph, ref[FusedGroup]]] = WeakKeyDictionary()
+
+
+def group_of(graph: Graph) -> FusedGroup | None:
+    """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    found = _GROUPS.get(graph)
+    return None if found is None else found()
+
+
+def _taken(*inputs: Any) -> Any:
+    raise AssertionError("the function belongs to whoever asked for it")
 
 
 def _is_watched() -> bool:
-    """Whether somebody sees each operator that runs: modes, transforms of functions, forward differentiation."""
+    """Whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
+    differentiation, autocasting."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or forward_ad._current_level >= 0
+        or torch.is_autocast_enabled("cpu")
     )
 
 
 def _operation(node: Node) -> Operation:
-    return FusedGroup(node.get_graph("Subgraph"))
+    return FusedGroup(node.get_graph("Subgraph")).function()
 
 
 REGISTRY.register(Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=Effects.SPECIAL))

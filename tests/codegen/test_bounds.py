@@ -56,7 +56,8 @@ def _launch(launch: Launch, inputs: list[Tensor], at_end: bool) -> list[Tensor]:
     kept = [Guarded(_extent(each.shape, each.stride()) * each.element_size(), at_end) for each in inputs]
     given = [guard.tensor(each) for guard, each in zip(kept, inputs, strict=True)]
     written = []
-    for sizes, strides, dtype in launch.outputs:
+    for each in launch.outputs:
+        sizes, strides, dtype = each.sizes, each.strides, each.dtype
         like = torch.zeros(1, dtype=dtype).as_strided([0], [1]).new_zeros(_extent(sizes, strides))
         kept.append(Guarded(like.numel() * like.element_size(), at_end))
         written.append(kept[-1].tensor(like).as_strided(sizes, strides))

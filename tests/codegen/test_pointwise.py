@@ -20,7 +20,7 @@ from tests.codegen.samples import DTYPES, Case, cases, names
 
 UNITS: Final = {
     **dict.fromkeys(LIBRARY, 2),
-    **dict.fromkeys(("sigmoid", "sqrt", "rsqrt", "pow", "atan2", "hypot", "addcdiv"), 2),
+    **dict.fromkeys(("sigmoid", "asinh", "acosh", "sqrt", "rsqrt", "pow", "atan2", "hypot", "addcdiv"), 2),
     **{
         f"nn.functional.{name}": 2
         for name in ("silu", "mish", "softplus", "elu", "selu", "celu", "logsigmoid", "hardswish", "hardsigmoid")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.codegen.emission import inline_math
+from rekindle.codegen.emission.inline_math import INLINE
 from rekindle.codegen.emission.names import Function
 from rekindle.codegen.emission.registers import cast, element_type, literal, splat, suffix, vector
 from rekindle.codegen.llvm.target import Target
@@ -93,8 +93,8 @@ class Expressions:
             return self.f.call(type, symbol, (type, values[0]), ("i1", "false"))
         if e.kind in _OWN:
             return self._intrinsic(_OWN[e.kind], e.scalar, values)
-        if e.kind == "exp" and e.scalar is F32 and self.target.has("fma"):
-            return inline_math.exp(self.f, values[0], self.lanes)
+        if e.kind in INLINE and e.scalar is F32 and self.target.has("fma"):
+            return INLINE[e.kind](self.f, values[0], self.lanes)
         function = vector_function(e.kind, element, self.lanes, self.target)
         self.f.module.functions[function.symbol] = function
         text = ", ".join(f"{type} {value}" for value in values)

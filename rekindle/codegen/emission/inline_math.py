@@ -1,61 +1,142 @@
-"""Functions that are short enough to stand where they are called: a call costs the vectors that are in registers."""
+"""Functions of floats that are short enough to stand where they are called: a call costs the vectors that are in
+registers. They are for machines that multiply and add at once, and less than two units in the last place off."""
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rekindle.codegen.emission.names import Function
 from rekindle.codegen.emission.registers import literal, splat, vector
 from rekindle.codegen.loops.scalars import F32
 
-_SERIES: Final = (
-    0.4999999403953552,
-    0.1666652113199234,
-    0.04166838899254799,
-    0.008368716575205326,
-    0.001381459878757596,
+# The polynomials nearest to these functions by relative error, the constant term first.
+_EXP: Final = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368716575205326, 0.001381459878757596)
+"""Of ``(exp(r) - 1 - r) / r²``, between ``-ln 2 / 2`` and ``ln 2 / 2``."""
+_TANH: Final = (
+    *(-0.3333333134651184, 0.13333214819431305, -0.053947947919368744),
+    *(0.02170751430094242, -0.008194983936846256, 0.002159721218049526),
 )
-"""The polynomial nearest to ``(exp(r) - 1 - r) / r²`` between ``-ln 2 / 2`` and ``ln 2 / 2``, by relative error."""
+"""Of ``(tanh(x) / x - 1) / x²`` in ``x²``, up to 0.62."""
+_ERF: Final = (
+    *(0.12837916612625122, -0.37612631916999817, 0.11283686757087708, -0.02685893513262272),
+    *(0.005199895706027746, -0.0008129910565912724, 8.316413732245564e-05),
+)
+"""Of ``erf(x) / x - 1`` in ``x²``, up to 0.93."""
+_LOG_ERFC: Final = (
+    *(-0.00019567387062124908, -1.1276756525039673, -0.6371822357177734, -0.10393160581588745),
+    *(0.022226925939321518, -0.0030432187486439943, 0.00019593736215028912),
+)
+"""Of ``log(1 - erf(x))``, between 0.92 and 4."""
+
 _ROUNDING: Final = 1.5 * 2.0**23
 """Added to a number below 2^22, this pushes its fraction out, and leaves it as an integer in the lowest bits."""
+_ROUNDING_BITS: Final = struct.unpack("<i", struct.pack("<f", _ROUNDING))[0]
 _LN2_HIGH: Final = struct.unpack("<f", struct.pack("<f", math.log(2.0)))[0]
 _LN2_LOW: Final = math.log(2.0) - _LN2_HIGH
 
 
+@dataclass(slots=True)
+class _Writer:
+    """Writes arithmetic on vectors of floats."""
+
+    f: Function
+    lanes: int
+
+    @property
+    def type(self) -> str:
+        return vector("float", self.lanes)
+
+    @property
+    def whole(self) -> str:
+        return vector("i32", self.lanes)
+
+    def number(self, value: float) -> str:
+        return splat("float", literal(value, F32), self.lanes)
+
+    def integer(self, value: int) -> str:
+        return splat("i32", str(value), self.lanes)
+
+    def do(self, instruction: str, a: str, b: str) -> str:
+        return self.f.let(f"{instruction} {self.type} {a}, {b}")
+
+    def of_integers(self, instruction: str, a: str, b: str) -> str:
+        return self.f.let(f"{instruction} {self.whole} {a}, {b}")
+
+    def call(self, name: str, *arguments: str) -> str:
+        symbol = f"{name}.f32" if self.lanes == 1 else f"{name}.v{self.lanes}f32"
+        return self.f.call(self.type, symbol, *((self.type, each) for each in arguments))
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        return self.call("llvm.fma", a, b, c)
+
+    def choose(self, order: str, a: str, b: str, then: str, other: str) -> str:
+        """``then`` where ``a`` and ``b`` are in this order."""
+        truth = self.f.let(f"fcmp {order} {self.type} {a}, {b}")
+        return self.f.let(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
+
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+        value = self.number(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            value = self.fma(value, x, self.number(coefficient))
+        return value
+
+    def power_of_two(self, n: str) -> str:
+        bits = self.of_integers("shl", self.of_integers("add", n, self.integer(127)), self.integer(23))
+        return self.f.let(f"bitcast {self.whole} {bits} to {self.type}")
+
+    def reduced_exp(self, x: str) -> tuple[str, str]:
+        """``exp(r)`` and ``n``, so that ``x`` is ``r + n ln 2`` and ``r`` at most ``ln 2 / 2``."""
+        shifted = self.fma(x, self.number(1 / math.log(2.0)), self.number(_ROUNDING))
+        bits = self.f.let(f"bitcast {self.type} {shifted} to {self.whole}")
+        n = self.of_integers("sub", bits, self.integer(_ROUNDING_BITS))
+        count = self.do("fsub", shifted, self.number(_ROUNDING))
+        r = self.fma(count, self.number(-_LN2_LOW), self.fma(count, self.number(-_LN2_HIGH), x))
+        rest = self.fma(self.polynomial(r, _EXP), self.do("fmul", r, r), r)
+        return self.do("fadd", rest, self.number(1.0)), n
+
+    def small_exp(self, x: str) -> str:
+        """``exp(x)`` for ``x`` between -80 and 80."""
+        value, n = self.reduced_exp(x)
+        return self.do("fmul", value, self.power_of_two(n))
+
+
 def exp(f: Function, x: str, lanes: int) -> str:
-    """The exponential function of floats, for machines that multiply and add at once: less than one unit in the last
-    place off. ``x`` is ``r + n ln 2``, so that ``exp(x)`` is ``exp(r) 2^n``; the power in two factors, since either end
-    of the range needs more than one holds."""
-    type, whole = vector("float", lanes), vector("i32", lanes)
+    """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds."""
+    w = _Writer(f, lanes)
+    x = w.choose("ogt", x, w.number(89.0), w.number(89.0), x)
+    x = w.choose("olt", x, w.number(-104.0), w.number(-104.0), x)
+    value, n = w.reduced_exp(x)
+    half = w.of_integers("ashr", n, w.integer(1))
+    rest = w.of_integers("sub", n, half)
+    return w.do("fmul", w.do("fmul", value, w.power_of_two(half)), w.power_of_two(rest))
 
-    def number(value: float) -> str:
-        return splat("float", literal(value, F32), lanes)
 
-    def integer(value: int) -> str:
-        return splat("i32", str(value), lanes)
+def tanh(f: Function, x: str, lanes: int) -> str:
+    """``1 - 2 / (exp(2 |x|) + 1)`` with the sign of ``x``; near zero ``x`` and a polynomial."""
+    w = _Writer(f, lanes)
+    size = w.call("llvm.fabs", x)
+    size = w.choose("ogt", size, w.number(10.0), w.number(10.0), size)
+    power = w.do("fadd", w.small_exp(w.do("fadd", size, size)), w.number(1.0))
+    large = w.do("fsub", w.number(1.0), w.do("fdiv", w.number(2.0), power))
+    square = w.do("fmul", size, size)
+    small = w.fma(w.do("fmul", w.polynomial(square, _TANH), square), size, size)
+    return w.call("llvm.copysign", w.choose("ogt", size, w.number(0.62), large, small), x)
 
-    def fma(a: str, b: str, c: str) -> str:
-        symbol = "llvm.fma.f32" if lanes == 1 else f"llvm.fma.v{lanes}f32"
-        return f.call(type, symbol, (type, a), (type, b), (type, c))
 
-    def power_of_two(n: str) -> str:
-        bits = f.let(f"shl {whole} {f.let(f'add {whole} {n}, {integer(127)}')}, {integer(23)}")
-        return f.let(f"bitcast {whole} {bits} to {type}")
+def erf(f: Function, x: str, lanes: int) -> str:
+    """``1 - exp(p(|x|))`` with the sign of ``x``; near zero ``x`` and a polynomial."""
+    w = _Writer(f, lanes)
+    size = w.call("llvm.fabs", x)
+    size = w.choose("ogt", size, w.number(4.0), w.number(4.0), size)
+    rest = w.small_exp(w.polynomial(size, _LOG_ERFC))
+    large = w.call("llvm.copysign", w.do("fsub", w.number(1.0), rest), x)
+    small = w.fma(w.polynomial(w.do("fmul", x, x), _ERF), x, x)
+    return w.choose("ogt", size, w.number(0.925), large, small)
 
-    truth = vector("i1", lanes)
-    x = f.let(f"select {truth} {f.let(f'fcmp ogt {type} {x}, {number(89.0)}')}, {type} {number(89.0)}, {type} {x}")
-    x = f.let(f"select {truth} {f.let(f'fcmp olt {type} {x}, {number(-104.0)}')}, {type} {number(-104.0)}, {type} {x}")
-    shifted = fma(x, number(1 / math.log(2.0)), number(_ROUNDING))
-    bits = f.let(f"bitcast {type} {shifted} to {whole}")
-    n = f.let(f"sub {whole} {bits}, {integer(struct.unpack('<i', struct.pack('<f', _ROUNDING))[0])}")
-    count = f.let(f"fsub {type} {shifted}, {number(_ROUNDING)}")
-    r = fma(count, number(-_LN2_LOW), fma(count, number(-_LN2_HIGH), x))
-    series = number(_SERIES[-1])
-    for coefficient in reversed(_SERIES[:-1]):
-        series = fma(series, r, number(coefficient))
-    power = f.let(f"fadd {type} {fma(series, f.let(f'fmul {type} {r}, {r}'), r)}, {number(1.0)}")
-    half = f.let(f"ashr {whole} {n}, {integer(1)}")
-    rest = f.let(f"sub {whole} {n}, {half}")
-    return f.let(f"fmul {type} {f.let(f'fmul {type} {power}, {power_of_two(half)}')}, {power_of_two(rest)}")
+
+INLINE: Final[dict[str, Callable[[Function, str, int], str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
+"""By name."""
