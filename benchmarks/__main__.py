@@ -22,7 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import archives, compile_time, execution, fork_wait, interpreter, overhead, trace_time
+from benchmarks import archives, compile_time, execution, fork_wait, interpreter, overhead, strategies, trace_time
 from benchmarks.peers import PEERS
 from benchmarks.workloads import WORKLOADS
 
@@ -82,6 +82,13 @@ def _overhead(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _strategies(options: argparse.Namespace) -> list[Any]:
+    chosen = [workload for workload in WORKLOADS if options.workload in workload.name]
+    rows = list(strategies.run(3 if options.quick else strategies.ROUNDS, chosen))
+    _show("Strategies of execution, CPU time of a call", strategies.table(rows))
+    return rows
+
+
 def _compile_time(options: argparse.Namespace) -> list[Any]:
     rows = compile_time.run(1 if options.quick else compile_time.ROUNDS)
     _show("Time to script a model, each in a fresh process", compile_time.table(rows))
@@ -115,6 +122,7 @@ def _archives(options: argparse.Namespace) -> list[Any]:
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "overhead": _overhead,
+    "strategies": _strategies,
     "compile_time": _compile_time,
     "trace_time": _trace_time,
     "interpreter": _interpreter,

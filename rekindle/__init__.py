@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         set_execution_strategy as set_execution_strategy,
     )
     from rekindle.runtime.futures import Future as Future
+    from rekindle.runtime.profiling import set_profiled_runs as set_profiled_runs
     from rekindle.runtime.settings import (
         set_background_compilation as set_background_compilation,
         set_fusion_strategy as set_fusion_strategy,
@@ -105,6 +106,7 @@ _HOMES: Final[dict[str, str]] = {
     "set_background_compilation": "rekindle.runtime.settings",
     "set_execution_strategy": "rekindle.runtime.executor",
     "set_fusion_strategy": "rekindle.runtime.settings",
+    "set_profiled_runs": "rekindle.runtime.profiling",
     "stages": "rekindle.api.stages",
     "uninstall": "rekindle.api.install",
     "trace": "rekindle.tracing.trace",

@@ -52,19 +52,21 @@ def propagate_types(
     *,
     grad_enabled: bool | None = None,
     quickly: bool = False,
+    every_branch: bool = False,
 ) -> dict[Value, Type]:
     """The types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
     whether gradients are recorded when the graph runs; None where that is not known. ``quickly`` leaves out what would
-    have PyTorch load its formulas for tensors without data, which takes seconds, once in a process.
+    have PyTorch load its formulas for tensors without data, which takes seconds, once in a process. With
+    ``every_branch`` types hold for branches too that are known not to be taken: such can be written into the graph.
 
     Raises:
         ValueError: there are not as many types as inputs.
     """
     if len(input_types) != len(graph.inputs):
         raise ValueError(f"the graph takes {len(graph.inputs)} inputs, got {len(input_types)} types")
-    return _Propagation(graph, grad_enabled, quickly).run(input_types)
+    return _Propagation(graph, grad_enabled, quickly, every_branch).run(input_types)
 
 
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
@@ -166,9 +168,10 @@ class SteadyFacts:
 
 
 class _Propagation:
-    def __init__(self, graph: Graph, grad_enabled: bool | None, quickly: bool) -> None:
+    def __init__(self, graph: Graph, grad_enabled: bool | None, quickly: bool, every_branch: bool) -> None:
         self.graph = graph
         self.quickly = quickly
+        self.every_branch = every_branch
         self.steady = SteadyFacts(graph)
         modes = [node for node in graph.all_nodes() if sets_modes(node)]
         self.grad_enabled = None if modes else grad_enabled
@@ -230,7 +233,7 @@ class _Propagation:
 
     def visit_if(self, node: Node) -> None:
         condition = self.fact(node.inputs[0])
-        if isinstance(condition, _Constant):
+        if isinstance(condition, _Constant) and not self.every_branch:
             results = [self.block(block) for block in node.blocks]
             self.set_outputs(node, results[0 if condition.value else 1])
             return

@@ -30,7 +30,6 @@ from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimple
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.peephole import Peephole as Peephole
 from rekindle.passes.rank_of_operands import RankOfOperands as RankOfOperands
-from rekindle.passes.refine_types import RefineTypes as RefineTypes
 from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation

@@ -16,12 +16,14 @@
    guards that remain, operator by operator. Each of those that go is implied by others that stay, or by such that are
    implied themselves when they run earlier.
 4. With ``asked`` a guard goes too where the program asks nothing that depends on it: no size, no number of dimensions,
-   no dtype, not whether something is None.
+   no dtype, not whether something is None; and those that stay tell nothing of gradients unless it asks for that. If
+   there are still more guards than questions, those of loops counted several times, all go: they would cost more than
+   the answers save.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeVar
 
 from rekindle.analysis.mutability import may_hold_tensor
@@ -40,11 +42,13 @@ class EliminateGuards:
     asked: bool = False
 
     def run(self, graph: Graph) -> bool:
-        changed = _move_to_definitions(graph)
+        changed = self.asked and (_eliminate_unasked(graph, and_behind=True) | _weaken(graph))
+        changed |= _move_to_definitions(graph)
         changed |= _coalesce(graph)
         changed |= _eliminate_implied(graph)
         if self.asked:
             changed |= _eliminate_unasked(graph)
+            changed |= _eliminate_costly(graph)
         return changed
 
 
@@ -179,9 +183,23 @@ ASKS: Final = frozenset(
 """Kinds whose result may follow from the type of a tensor."""
 
 
-def _eliminate_unasked(graph: Graph) -> bool:
+def _weaken(graph: Graph) -> bool:
+    """Have guards tell nothing of gradients where the program does not ask whether one is required: then it is one
+    program, with gradients and without."""
+    changed = False
+    is_asked = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
+    for guard in () if is_asked else graph.find_nodes(GUARD):
+        told = guard.output.type
+        if isinstance(told, TensorType) and told.requires_grad is not None and may_change("weaken", guard):
+            guard.output.set_type(replace(told, requires_grad=None))
+            changed = True
+    return changed
+
+
+def _eliminate_unasked(graph: Graph, and_behind: bool = False) -> bool:
+    """With ``and_behind`` the guards stay that may imply those that something asks for."""
     guards = graph.find_nodes(GUARD)
-    needed = _asked_for(graph) if guards else set()
+    needed = _asked_for(graph, and_behind) if guards else set()
     changed = False
     for guard in guards:
         if guard not in needed and may_change("eliminate", guard):
@@ -190,7 +208,31 @@ def _eliminate_unasked(graph: Graph) -> bool:
     return changed
 
 
-def _asked_for(graph: Graph) -> set[Node]:
+_TURNS: Final = 8
+"""How often a loop is taken to turn."""
+
+
+def _eliminate_costly(graph: Graph) -> bool:
+    """Without any guards, where there are more than questions."""
+    costs = sum(_TURNS ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
+    saves = sum(_TURNS ** _loops_around(node) for node in graph.all_nodes() if node.kind in ASKS)
+    if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
+        return False
+    for guard in graph.find_nodes(GUARD):
+        put_in_place(guard, guard.input)
+    return True
+
+
+def _loops_around(node: Node) -> int:
+    found = 0
+    block = node.owning_block
+    while block is not None and block.owning_node is not None:
+        found += block.owning_node.kind == "prim::Loop"
+        block = block.owning_node.owning_block
+    return found
+
+
+def _asked_for(graph: Graph, and_behind: bool) -> set[Node]:
     """The guards that what the program asks about tensors may depend on."""
     needed: set[Node] = set()
     seen: set[Value] = set()
@@ -205,7 +247,7 @@ def _asked_for(graph: Graph) -> set[Node]:
         seen.add(value)
         if value.node.kind == GUARD:
             needed.add(value.node)
-        else:
+        if value.node.kind != GUARD or and_behind:
             pending += _sources(value)
     return needed
 

@@ -35,7 +35,8 @@ class TypeRefinement:
     def run(self, graph: Graph) -> bool:
         if self.only_if_asked and not any(node.kind in _ASKS for node in graph.all_nodes()):
             return False
-        types = propagate_types(graph, [value.type for value in graph.inputs], quickly=self.quickly)
+        inputs = [value.type for value in graph.inputs]
+        types = propagate_types(graph, inputs, quickly=self.quickly, every_branch=True)
         if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
             return False
         return refine_types(graph, types)

@@ -58,7 +58,7 @@ class Bailout:
 
     __slots__ = (
         *("_graph", "_index", "_places", "_rest", "_template"),
-        *("code", "faults", "notice", "restart", "taken", "test", "type"),
+        *("argument", "code", "faults", "notice", "restart", "taken", "test", "type"),
     )
 
     def __init__(self, node: Node) -> None:
@@ -82,6 +82,9 @@ class Bailout:
         captured = [node.inputs[0], *node.inputs[2:]]
         arguments = node.graph.inputs
         knows_all = AT_ENTRY in node.attributes and all(value in captured for value in arguments)
+        position = {value: index for index, value in enumerate(arguments)}
+        self.argument = position.get(node.inputs[0]) if knows_all else None
+        """Which of the arguments of the graph is tested, where it is one, and nothing has run before."""
         self._places = tuple(map(captured.index, arguments)) if knows_all else None
 
     @property

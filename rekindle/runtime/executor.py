@@ -21,6 +21,7 @@ from rekindle.runtime.executable import Executable, code_of, executable_of, forg
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
 from rekindle.runtime.plan import running_plan
+from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.specializing import SpecializingStrategy
 from rekindle.runtime.tasks import launch
@@ -29,7 +30,10 @@ from rekindle.runtime.version import Strategy, Version
 
 _optimize: Final = ContextVar("rekindle.optimize", default=True)
 
-STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {"simple": SpecializingStrategy}
+STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {
+    "simple": SpecializingStrategy,
+    "profiling": ProfilingStrategy,
+}
 """Ways to run functions, by the names that :func:`set_execution_strategy` takes."""
 
 _last: Final[list[Callable[[], Code | None]]] = [lambda: None]

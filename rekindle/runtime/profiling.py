@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -80,6 +80,12 @@ class Recording:
     def _note(self, record: ProfileRecord, value: object) -> None:
         with self._lock:
             record.note(value)
+
+    def note_arguments(self, arguments: Sequence[object]) -> None:
+        """Note these as if a call with them had begun."""
+        for node, record in self.records.items():
+            if node.input.node is self.graph.param_node:
+                self._note(record, arguments[node.input.offset])
 
     def finish(self) -> Graph:
         """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may

@@ -17,6 +17,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import (
     CanonicalizeOps,
+    EliminateGuards,
     HoistFromIf,
     LoopInvariantMotion,
     LoopUnrolling,
@@ -26,6 +27,7 @@ from rekindle.passes import (
 )
 from rekindle.runtime import specializing
 from rekindle.runtime.pipelines import OPTIMIZATION
+from tests.support.profiled import Profiled
 
 
 @dataclass(slots=True, frozen=True)
@@ -84,6 +86,22 @@ def _derivatives() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _profiling() -> Iterator[None]:
+    before = rekindle.set_execution_strategy("profiling")
+    try:
+        yield
+    finally:
+        rekindle.set_execution_strategy(before)
+
+
+@contextmanager
+def _all_guards() -> Iterator[None]:
+    """The strategy ``profiling`` with a guard wherever a tensor is used, but where others imply it."""
+    with Profiled(guarding=(EliminateGuards(),)).calls():
+        yield
+
+
 REFERENCE = Way("unoptimized", _unoptimized)
 """The interpreter, on the graph as it was compiled: what the others are held against."""
 
@@ -91,6 +109,8 @@ WAYS = (
     Way("default", contextlib.nullcontext),
     Way("more_passes", _more_passes),
     Way("derivatives", _derivatives),
+    Way("profiling", _profiling),
+    Way("all_guards", _all_guards),
 )
 
 

@@ -17,7 +17,7 @@ from rekindle.ir.verifier import verify
 from rekindle.passes import Inlining
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.profiling import ProfileRecord, Recording, profiled_runs, set_profiled_runs
+from rekindle.runtime.profiling import ProfileRecord, Recording, profiled_runs
 
 
 def recording_of(function: object) -> Recording:
@@ -149,8 +149,8 @@ def test_nobody_watches_a_graph_that_was_read() -> None:
 
 def test_how_many_runs_are_watched() -> None:
     assert profiled_runs() == 1
-    assert set_profiled_runs(3) == 1
+    assert rekindle.set_profiled_runs(3) == 1
     assert profiled_runs() == 3
-    assert set_profiled_runs(1) == 3
+    assert rekindle.set_profiled_runs(1) == 3
     with pytest.raises(ValueError, match=r"^at least one call has to be watched, not 0$"):
-        set_profiled_runs(0)
+        rekindle.set_profiled_runs(0)

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from rekindle.ir.records import FunctionRecord
-from rekindle.program import calling
 from rekindle.runtime import executor
-from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.profiling_executable import ProfilingExecutable
+from rekindle.runtime.profiling_strategy import ProfilingStrategy
 
 
 class Profiled:
-    """What calls from Python run within :meth:`calls`: for each function a :class:`ProfilingExecutable`, which is made
-    with ``options``."""
+    """Within :meth:`calls`, functions are run by a :class:`ProfilingStrategy` each, made with ``options``."""
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        self.executables: dict[FunctionRecord, ProfilingExecutable] = {}
+        self.strategies: list[ProfilingStrategy] = []
 
-    def execute(self, record: FunctionRecord, arguments: Sequence[object]) -> Any:
-        executable = self.executables.get(record)
-        if executable is None:
-            graph = record.graph.copy()
-            optimize(graph, OPTIMIZATION)
-            executable = self.executables[record] = ProfilingExecutable(graph, record.name, **self.options)
-        try:
-            return executable.run(arguments)
-        except BaseException as error:
-            inner = None if error.__traceback__ is None else error.__traceback__.tb_next
-            raise error.with_traceback(executor._traceback(inner)) from None
+    def _make(self, record: FunctionRecord) -> ProfilingStrategy:
+        self.strategies.append(ProfilingStrategy(record, **self.options))
+        return self.strategies[-1]
 
     @property
-    def executable(self) -> ProfilingExecutable:
+    def strategy(self) -> ProfilingStrategy:
         """The only one."""
-        (found,) = self.executables.values()
+        (found,) = self.strategies
         return found
 
     @property
     def taken(self) -> int:
-        """How often guards have failed, in the specialisations that there still are."""
+        """How often guards have failed, in the versions that there still are."""
         found = 0
-        for executable in self.executables.values():
-            at = executable.newest
+        for strategy in self.strategies:
+            at = strategy.newest
             while at is not None:
                 found += sum(bailout.taken for bailout in at.bailouts)
                 at = at.older
@@ -56,5 +44,9 @@ class Profiled:
     @contextmanager
     def calls(self) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(calling, "execute", self.execute)
-            yield
+            patch.setitem(executor.STRATEGIES, "profiling", self._make)
+            before = executor.set_execution_strategy("profiling")
+            try:
+                yield
+            finally:
+                executor.set_execution_strategy(before)
