@@ -42,7 +42,7 @@ WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
 RUNS_NOW = frozenset(
     {
         *("prim::DifferentiableGraph", "prim::FusionGroup", "prim::CudaFusionGroup", "prim::TensorExprGroup"),
-        *("prim::StaticSubgraph", "prim::FunctionalGraph"),
+        *("prim::StaticSubgraph", "prim::FunctionalGraph", "prim::NativeRegion"),
     }
 )
 """Kinds that run their subgraph as if its nodes stood in their place."""

@@ -13,6 +13,7 @@ import torch
 
 import rekindle
 from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.codegen.native import FormNativeRegions
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import (
@@ -102,6 +103,14 @@ def _all_guards() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _native() -> Iterator[None]:
+    """Loops over numbers are machine code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions(), _Verification()))
+        yield
+
+
 REFERENCE = Way("unoptimized", _unoptimized)
 """The interpreter, on the graph as it was compiled: what the others are held against."""
 
@@ -111,6 +120,7 @@ WAYS = (
     Way("derivatives", _derivatives),
     Way("profiling", _profiling),
     Way("all_guards", _all_guards),
+    Way("native", _native),
 )
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from rekindle.codegen.llvm.engine import NativeCode
 
 _FASTCALL: Final = 0x80
 """METH_FASTCALL: called with an array of arguments, without keywords."""
+_WORD: Final = 8
 
 DECLARATIONS: Final = {
     "PyLong_AsLongLong": "declare i64 @PyLong_AsLongLong(ptr)",
@@ -83,6 +86,32 @@ def function_at(address: int, name: str, self: object, owner: object) -> Callabl
     make.restype = ctypes.py_object
     function: Callable[..., Any] = make(ctypes.addressof(definition), self, module)
     return function
+
+
+def capsule_of(content: object) -> object:
+    """An object that native code takes as ``self``: ``PyCapsule_GetPointer(self, NULL)`` is the address of ``content``,
+    which somebody else has to keep alive. A structure of ctypes stands for what it holds."""
+    make = ctypes.pythonapi.PyCapsule_New
+    make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    make.restype = ctypes.py_object
+    address = ctypes.addressof(content) if isinstance(content, ctypes.Structure) else id(content)
+    capsule: object = make(address, None, None)
+    return capsule
+
+
+@cache
+def object_class_offset() -> int | None:
+    """Where an object of CPython has its class, in bytes; None where that cannot be told."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
+        return None
+    samples = [1, 2.5, "text", [], True]
+    words = range(0, 3 * _WORD, _WORD)
+    found = [place for place in words if all(_word(id(each) + place) == id(type(each)) for each in samples)]
+    return found[0] if len(found) == 1 else None
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
 
 
 class _Owner(str):

@@ -53,11 +53,11 @@ class _Object:
 class NativeCode:
     """Code in this process, which lives as long as this object.
 
-    ``text`` is what it was made of, ``target`` what for; ``seconds`` tells how long that took, ``from_cache`` whether
-    it was found on disk.
+    ``text`` is what it was made of, ``target`` what for; ``addresses`` are those of its functions; ``seconds`` tells
+    how long making it took, ``from_cache`` whether it was found on disk.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "_tracker", "from_cache", "kept", "seconds", "target", "text")
+    __slots__ = ("__weakref__", "_tracker", "addresses", "from_cache", "kept", "seconds", "target", "text")
 
     def __init__(self, text: str, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool) -> None:
         self.text = text
@@ -67,16 +67,16 @@ class NativeCode:
         self.kept: list[object] = []
         """What the code needs to be alive."""
         self._tracker = tracker
-        self._addresses = addresses
+        self.addresses = addresses
 
     def address(self, name: str) -> int:
         """Where the function ``name``, which the text defines, is."""
-        return self._addresses[name]
+        return self.addresses[name]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The functions that can be called from outside."""
-        return tuple(self._addresses)
+        return tuple(self.addresses)
 
     def optimized(self) -> str:
         """LLVM's text after all its passes."""
@@ -93,9 +93,12 @@ class NativeCode:
             self._tracker.close()
 
 
-def compile_module(text: str, *, target: Target | None = None, cache: bool = True) -> NativeCode:
+def compile_module(
+    text: str, *, target: Target | None = None, cache: bool = True, library: NativeCode | None = None
+) -> NativeCode:
     """Code made of ``text`` for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
-    share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there.
+    share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there; what is not
+    defined is looked up in ``library`` first.
 
     Raises:
         CodegenError: LLVM refuses the text.
@@ -108,10 +111,10 @@ def compile_module(text: str, *, target: Target | None = None, cache: bool = Tru
     started = time.perf_counter()
     disk = disk_cache() if cache else None
     key = _key(text, target) if disk is not None else b""
-    code = _from_disk(disk, key, text, target) if disk is not None else None
+    code = _from_disk(disk, key, text, target, library) if disk is not None else None
     if code is None:
         built = _build(text, target)
-        code = _link(built, text, target, from_cache=False)
+        code = _link(built, text, target, library, from_cache=False)
         if disk is not None:
             disk.store(key, built.pack())
     code.seconds = time.perf_counter() - started
@@ -137,12 +140,12 @@ def _key(text: str, target: Target) -> bytes:
     return "\n".join([versions(), str(REVISION), str(_SPEED), target.cpu, target.features, text]).encode()
 
 
-def _from_disk(disk: DiskCache, key: bytes, text: str, target: Target) -> NativeCode | None:
+def _from_disk(disk: DiskCache, key: bytes, text: str, target: Target, library: NativeCode | None) -> NativeCode | None:
     payload = disk.load(key)
     if payload is None:
         return None
     try:
-        return _link(_Object.unpack(payload), text, target, from_cache=True)
+        return _link(_Object.unpack(payload), text, target, library, from_cache=True)
     except CodegenError:
         disk.discard(key)
         return None
@@ -206,21 +209,25 @@ def _linker() -> Any:
     return llvm().create_lljit_compiler(suppress_errors=True)
 
 
-def _link(built: _Object, text: str, target: Target, *, from_cache: bool) -> NativeCode:
-    missing = tuple(name for name in built.calls if find(name) is None)
+def _link(built: _Object, text: str, target: Target, library: NativeCode | None, *, from_cache: bool) -> NativeCode:
+    own = {} if library is None else library.addresses
+    called = {name: own.get(name) or find(name) for name in built.calls}
+    missing = tuple(name for name, address in called.items() if address is None)
     if missing:
         raise MissingSymbolError(missing)
     with LOCK:
         binding = llvm()
-        library = binding.JITLibraryBuilder().add_object_img(built.image)
+        builder = binding.JITLibraryBuilder().add_object_img(built.image)
         if os.name == "posix":
-            library.add_current_process()  # LLVM puts calls of memcpy and of fmod where it likes
-        for name in built.calls:
-            library.import_symbol(name, find(name))
+            builder.add_current_process()  # LLVM puts calls of memcpy and of fmod where it likes
+        for name, address in called.items():
+            builder.import_symbol(name, address)
         for name in built.defines:
-            library.export_symbol(name)
+            builder.export_symbol(name)
         try:
-            tracker = library.link(_linker(), f"rekindle{next(_numbers)}")
+            tracker = builder.link(_linker(), f"rekindle{next(_numbers)}")
         except RuntimeError as error:
             raise CodegenError(f"an object cannot be linked: {str(error).strip()}") from None
-        return NativeCode(text, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)
+        code = NativeCode(text, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)
+        code.kept.append(library)
+        return code

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad
 
-from rekindle.codegen.llvm.calling import function_at
+from rekindle.codegen.llvm.calling import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.tensor_call_text import tensor_call_text
 from rekindle.codegen.llvm.tensor_objects import tensor_objects
@@ -82,9 +82,9 @@ class TensorCalls:
         self._launches: list[_Launch] = []
         self.function: Callable[..., Any] = fallback
         if is_available():
-            code, capsule = _code(), _capsule(ctypes.addressof(site))
+            code = _code()
             owner = [code, site, kind_array, fallback, forward_ad, self._kept, self._launches]
-            self.function = function_at(code.address("tensor_call"), "kernel", capsule, owner)
+            self.function = function_at(code.address("tensor_call"), "kernel", capsule_of(site), owner)
 
     def add(self, launch: Launch) -> None:
         """Use ``launch`` from now on where it fits."""
@@ -138,15 +138,6 @@ def _code() -> NativeCode:
     objects = tensor_objects()
     assert objects is not None
     return compile_module(tensor_call_text(objects, MOST_LAUNCHES))
-
-
-def _capsule(address: int) -> object:
-    """An object of Python that holds an address."""
-    make = ctypes.pythonapi.PyCapsule_New
-    make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    make.restype = ctypes.py_object
-    capsule: object = make(address, None, None)
-    return capsule
 
 
 def _fill(launch: Launch) -> tuple[_Launch, list[object]]:

@@ -1,0 +1,13 @@
+"""Loops over numbers and lists of numbers become machine code.
+
+Each file answers one question: which types there are (``kinds``), what an operator is in machine code (``arithmetic``,
+``functions``, ``lists``), what control flow is (``writer``), how Python's objects go in and come out (``entry``), which
+parts of a graph are compiled (``regions``), and what runs them (``operation``).
+
+Ints are words of 64 bits there, and Python's are not; what does not fit, and everything that raises, is left to the
+plan: the code works on copies of the lists that it writes to, and stops without a trace. The plan then runs the region
+from its start.
+"""
+
+from rekindle.codegen.native.operation import NativeRegion as NativeRegion, region_text as region_text
+from rekindle.codegen.native.regions import FormNativeRegions as FormNativeRegions

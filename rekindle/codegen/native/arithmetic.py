@@ -1,0 +1,388 @@
+"""Operators of ints, floats and bools in machine code, as Python has them.
+
+Each is a function that writes code and returns the name of the result. What Python raises, or answers with an int of
+more than 64 bits, leaves the region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.codegen.llvm.vector_text import hexadecimal
+from rekindle.codegen.native.writer import RegionWriter
+
+Emitter = Callable[..., str]
+"""Takes the writer and the names of the arguments."""
+
+EMITTERS: Final[dict[str, Emitter]] = {}
+"""By the qualified name of an operator."""
+
+_SMALLEST: Final = -(2**63)
+_EXACT: Final = 2**53
+"""Ints up to this are doubles, too."""
+
+
+def emits(*names: str) -> Callable[[Emitter], Emitter]:
+    def register(emitter: Emitter) -> Emitter:
+        EMITTERS.update(dict.fromkeys(names, emitter))
+        return emitter
+
+    return register
+
+
+def to_double(w: RegionWriter, a: str) -> str:
+    """An int as the nearest float."""
+    return w.emit(f"sitofp i64 {a} to double")
+
+
+def exactly_double(w: RegionWriter, a: str) -> str:
+    """An int as a float; leaves the region where that would round it."""
+    shifted = w.emit(f"add i64 {a}, {_EXACT}")
+    small = w.emit(f"icmp ule i64 {shifted}, {2 * _EXACT}")
+    w.leave_unless(small)
+    return to_double(w, a)
+
+
+# ---------------------------------------------------------------------------------------------------------------- ints
+
+
+def _checked(intrinsic: str) -> Emitter:
+    return lambda w, a, b: w.checked(intrinsic, a, b)
+
+
+EMITTERS["aten::add.int"] = _checked("sadd")
+EMITTERS["aten::sub.int"] = _checked("ssub")
+EMITTERS["aten::mul.int"] = _checked("smul")
+
+
+@emits("aten::neg.int")
+def negate(w: RegionWriter, a: str) -> str:
+    return w.checked("ssub", "0", a)
+
+
+@emits("prim::abs.int")
+def absolute(w: RegionWriter, a: str) -> str:
+    negated = negate(w, a)
+    return w.emit(f"select i1 {w.emit(f'icmp slt i64 {a}, 0')}, i64 {negated}, i64 {a}")
+
+
+def _power_of_two(b: str) -> int | None:
+    """The exponent, if ``b`` is a constant power of two."""
+    if not b.isdecimal() or int(b).bit_count() != 1:
+        return None
+    return int(b).bit_length() - 1
+
+
+def _check_division(w: RegionWriter, a: str, b: str) -> None:
+    """What cannot be divided leaves the region: by zero, and the smallest int by -1."""
+    if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
+        return
+    w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
+    smallest = w.emit(f"icmp eq i64 {a}, {_SMALLEST}")
+    minus_one = w.emit(f"icmp eq i64 {b}, -1")
+    w.leave_if(w.emit(f"and i1 {smallest}, {minus_one}"))
+
+
+@emits("aten::floordiv.int")
+def floor_divide(w: RegionWriter, a: str, b: str) -> str:
+    exponent = _power_of_two(b)
+    if exponent is not None:
+        return w.emit(f"ashr i64 {a}, {exponent}")
+    _check_division(w, a, b)
+    quotient = w.emit(f"sdiv i64 {a}, {b}")
+    below = _is_below(w, w.emit(f"srem i64 {a}, {b}"), b)
+    return w.emit(f"sub i64 {quotient}, {w.emit(f'zext i1 {below} to i64')}")
+
+
+@emits("aten::remainder.int")
+def modulo(w: RegionWriter, a: str, b: str) -> str:
+    exponent = _power_of_two(b)
+    if exponent is not None:
+        return w.emit(f"and i64 {a}, {2**exponent - 1}")
+    _check_division(w, a, b)
+    rest = w.emit(f"srem i64 {a}, {b}")
+    moved = w.emit(f"add i64 {rest}, {b}")
+    return w.emit(f"select i1 {_is_below(w, rest, b)}, i64 {moved}, i64 {rest}")
+
+
+def _is_below(w: RegionWriter, rest: str, b: str) -> str:
+    """Whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the divisor."""
+    differs = w.emit(f"icmp slt i64 {w.emit(f'xor i64 {rest}, {b}')}, 0")
+    return w.emit(f"and i1 {differs}, {w.emit(f'icmp ne i64 {rest}, 0')}")
+
+
+@emits("aten::__round_to_zero_floordiv.int")
+def divide_to_zero(w: RegionWriter, a: str, b: str) -> str:
+    _check_division(w, a, b)
+    return w.emit(f"sdiv i64 {a}, {b}")
+
+
+@emits("aten::div.int")
+def divide_ints(w: RegionWriter, a: str, b: str) -> str:
+    w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
+    return w.emit(f"fdiv double {exactly_double(w, a)}, {exactly_double(w, b)}")
+
+
+def _bitwise(operation: str, type: str) -> Emitter:
+    return lambda w, a, b: w.emit(f"{operation} {type} {a}, {b}")
+
+
+for _name, _operation in (("__and__", "and"), ("__or__", "or"), ("__xor__", "xor")):
+    EMITTERS[f"aten::{_name}.int"] = _bitwise(_operation, "i64")
+    EMITTERS[f"aten::{_name}.bool"] = _bitwise(_operation, "i1")
+
+
+@emits("aten::__not__")
+def logical_not(w: RegionWriter, a: str) -> str:
+    return w.emit(f"xor i1 {a}, true")
+
+
+@emits("aten::__lshift__.int")
+def shift_left(w: RegionWriter, a: str, b: str) -> str:
+    w.leave_if(w.emit(f"icmp ugt i64 {b}, 62"))
+    shifted = w.emit(f"shl i64 {a}, {b}")
+    w.leave_if(w.emit(f"icmp ne i64 {w.emit(f'ashr i64 {shifted}, {b}')}, {a}"))
+    return shifted
+
+
+@emits("aten::__rshift__.int")
+def shift_right(w: RegionWriter, a: str, b: str) -> str:
+    w.leave_if(w.emit(f"icmp slt i64 {b}, 0"))
+    far = w.emit(f"icmp sgt i64 {b}, 63")
+    return w.emit(f"ashr i64 {a}, {w.emit(f'select i1 {far}, i64 63, i64 {b}')}")
+
+
+@emits("aten::__range_length")
+def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
+    """``(high - low - 1) // step + 1``, or none if that is below zero; mirrored for a step backwards."""
+    w.leave_if(w.emit(f"icmp eq i64 {step}, 0"))
+    w.leave_if(w.emit(f"icmp eq i64 {step}, {_SMALLEST}"))
+    backwards = w.emit(f"icmp slt i64 {step}, 0")
+    start = w.emit(f"select i1 {backwards}, i64 {high}, i64 {low}")
+    end = w.emit(f"select i1 {backwards}, i64 {low}, i64 {high}")
+    stride = w.emit(f"select i1 {backwards}, i64 {w.emit(f'sub i64 0, {step}')}, i64 {step}")
+    distance = w.checked("ssub", end, start)
+    count = w.emit(f"sdiv i64 {w.checked('ssub', distance, '1')}, {stride}")
+    some = w.emit(f"icmp sgt i64 {distance}, 0")
+    return w.emit(f"select i1 {some}, i64 {w.checked('sadd', count, '1')}, i64 0")
+
+
+@emits("aten::__derive_index")
+def derive_index(w: RegionWriter, index: str, start: str, step: str) -> str:
+    return w.checked("sadd", start, w.checked("smul", index, step))
+
+
+# -------------------------------------------------------------------------------------------------------------- floats
+
+
+def _of_floats(operation: str) -> Emitter:
+    return lambda w, a, b: w.emit(f"{operation} double {a}, {b}")
+
+
+def divide_floats(w: RegionWriter, a: str, b: str) -> str:
+    w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
+    return w.emit(f"fdiv double {a}, {b}")
+
+
+def modulo_floats(w: RegionWriter, a: str, b: str) -> str:
+    """C's remainder, moved to the side of zero where the divisor is; a zero has the divisor's sign."""
+    w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
+    rest = w.emit(f"frem double {a}, {b}")
+    differs = _signs_differ(w, rest, b)
+    moved = w.emit(f"select i1 {differs}, double {w.emit(f'fadd double {rest}, {b}')}, double {rest}")
+    zero = w.emit(f"call double @llvm.copysign.f64(double 0.0, double {b})")
+    return w.emit(f"select i1 {w.emit(f'fcmp oeq double {rest}, 0.0')}, double {zero}, double {moved}")
+
+
+def _signs_differ(w: RegionWriter, a: str, b: str) -> str:
+    return w.emit(f"xor i1 {w.emit(f'fcmp olt double {a}, 0.0')}, {w.emit(f'fcmp olt double {b}, 0.0')}")
+
+
+def floor_divide_floats(w: RegionWriter, a: str, b: str) -> str:
+    """``(a - a % b) / b``, a whole number but for rounding, which is taken away; a zero has the quotient's sign."""
+    w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
+    rest = w.emit(f"frem double {a}, {b}")
+    nothing = w.emit(f"fcmp oeq double {rest}, 0.0")
+    whole = w.emit(f"fdiv double {w.emit(f'fsub double {a}, {rest}')}, {b}")
+    one_less = w.emit(f"fsub double {whole}, 1.0")
+    differs = w.emit(f"and i1 {_signs_differ(w, rest, b)}, {w.emit(f'xor i1 {nothing}, true')}")
+    quotient = w.emit(f"select i1 {differs}, double {one_less}, double {whole}")
+    floor = w.emit(f"call double @llvm.floor.f64(double {quotient})")
+    above = w.emit(f"fcmp ogt double {w.emit(f'fsub double {quotient}, {floor}')}, 0.5")
+    rounded = w.emit(f"select i1 {above}, double {w.emit(f'fadd double {floor}, 1.0')}, double {floor}")
+    zero = w.emit(f"call double @llvm.copysign.f64(double 0.0, double {w.emit(f'fdiv double {a}, {b}')})")
+    return w.emit(f"select i1 {w.emit(f'fcmp oeq double {quotient}, 0.0')}, double {zero}, double {rounded}")
+
+
+def _mixed(emitter: Emitter, overload: str) -> Emitter:
+    """An operator of floats for an int and a float, or the other way round."""
+    if overload == "int_float":
+        return lambda w, a, b: emitter(w, to_double(w, a), b)
+    return lambda w, a, b: emitter(w, a, to_double(w, b))
+
+
+for _name, _emitter in (
+    ("aten::add", _of_floats("fadd")),
+    ("aten::sub", _of_floats("fsub")),
+    ("aten::mul", _of_floats("fmul")),
+    ("aten::remainder", modulo_floats),
+    ("aten::floordiv", floor_divide_floats),
+):
+    EMITTERS[f"{_name}.float"] = _emitter
+    EMITTERS[f"{_name}.int_float"] = _mixed(_emitter, "int_float")
+    EMITTERS[f"{_name}.float_int"] = _mixed(_emitter, "float_int")
+EMITTERS["aten::div.float"] = divide_floats
+
+
+@emits("aten::neg.float")
+def negate_float(w: RegionWriter, a: str) -> str:
+    return w.emit(f"fneg double {a}")
+
+
+@emits("prim::abs.float", "aten::fabs.float")
+def absolute_float(w: RegionWriter, a: str) -> str:
+    return w.emit(f"call double @llvm.fabs.f64(double {a})")
+
+
+# --------------------------------------------------------------------------------------------- comparisons, extrema
+
+
+def _compare(instruction: str, type: str) -> Emitter:
+    return lambda w, a, b: w.emit(f"{instruction} {type} {a}, {b}")
+
+
+def _compare_mixed(predicate: str, overload: str) -> Emitter:
+    """Python compares an int and a float as the numbers that they are, without rounding."""
+    if overload == "int_float":
+        return lambda w, a, b: w.emit(f"fcmp {predicate} double {exactly_double(w, a)}, {b}")
+    return lambda w, a, b: w.emit(f"fcmp {predicate} double {a}, {exactly_double(w, b)}")
+
+
+for _name, _of_ints, _of_reals in (
+    ("eq", "eq", "oeq"),
+    ("ne", "ne", "une"),
+    ("lt", "slt", "olt"),
+    ("le", "sle", "ole"),
+    ("gt", "sgt", "ogt"),
+    ("ge", "sge", "oge"),
+):
+    EMITTERS[f"aten::{_name}.int"] = _compare(f"icmp {_of_ints}", "i64")
+    EMITTERS[f"aten::{_name}.float"] = _compare(f"fcmp {_of_reals}", "double")
+    EMITTERS[f"aten::{_name}.int_float"] = _compare_mixed(_of_reals, "int_float")
+    EMITTERS[f"aten::{_name}.float_int"] = _compare_mixed(_of_reals, "float_int")
+    if _name in ("eq", "ne"):
+        EMITTERS[f"aten::{_name}.bool"] = _compare(f"icmp {_of_ints}", "i1")
+
+
+def _extremum(type: str, is_better: str) -> Emitter:
+    """The second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or not."""
+    return lambda w, a, b: w.emit(
+        f"select i1 {w.emit(f'{is_better} {type} {b}, {a}')}, {type} {b}, {type} {a}",
+    )
+
+
+for _name, _of_ints, _of_reals in (("min", "icmp slt", "fcmp olt"), ("max", "icmp sgt", "fcmp ogt")):
+    EMITTERS[f"prim::{_name}.int"] = _extremum("i64", _of_ints)
+    EMITTERS[f"prim::{_name}.float"] = _extremum("double", _of_reals)
+
+# --------------------------------------------------------------------------------------------------------- conversions
+
+
+@emits("aten::Float.int")
+def float_of_int(w: RegionWriter, a: str) -> str:
+    return to_double(w, a)
+
+
+@emits("aten::Float.bool")
+def float_of_bool(w: RegionWriter, a: str) -> str:
+    return w.emit(f"uitofp i1 {a} to double")
+
+
+@emits("aten::Int.bool")
+def int_of_bool(w: RegionWriter, a: str) -> str:
+    return w.emit(f"zext i1 {a} to i64")
+
+
+@emits("aten::Bool.int")
+def bool_of_int(w: RegionWriter, a: str) -> str:
+    return w.emit(f"icmp ne i64 {a}, 0")
+
+
+@emits("aten::Bool.float")
+def bool_of_float(w: RegionWriter, a: str) -> str:
+    return w.emit(f"fcmp une double {a}, 0.0")
+
+
+@emits("aten::Int.float")
+def int_of_float(w: RegionWriter, a: str) -> str:
+    """The whole part; NaN, infinities and what needs more than 64 bits leave the region."""
+    limit = hexadecimal(2.0**63)
+    size = absolute_float(w, a)
+    w.leave_unless(w.emit(f"fcmp olt double {size}, {limit}"))
+    return w.emit(f"fptosi double {a} to i64")
+
+
+def _rounded(intrinsic: str) -> Emitter:
+    return lambda w, a: int_of_float(w, w.emit(f"call double @llvm.{intrinsic}.f64(double {a})"))
+
+
+EMITTERS["aten::floor.float"] = _rounded("floor")
+EMITTERS["aten::ceil.float"] = _rounded("ceil")
+
+
+@emits("aten::floor.int", "aten::ceil.int", "aten::Int.int", "aten::Float.float", "aten::Bool.bool")
+def itself(w: RegionWriter, a: str) -> str:
+    return a
+
+
+@emits("aten::round.float")
+def round_float(w: RegionWriter, a: str) -> str:
+    """Halves to even; by way of an int in Python, which has no -0."""
+    size = absolute_float(w, a)
+    w.leave_unless(w.emit(f"fcmp olt double {size}, {hexadecimal(float('inf'))}"))
+    return w.emit(f"fadd double {w.emit(f'call double @llvm.roundeven.f64(double {a})')}, 0.0")
+
+
+# ------------------------------------------------------------------------------------------------------------ functions
+
+FUNCTIONS: Final = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "sin", "sinh", "tan", "tanh"),
+    *("log", "log10", "log1p", "log2", "erf", "erfc"),
+)
+"""Of the C library, which is what Python calls; where it answers NaN or an infinity, Python may raise instead."""
+
+DECLARATIONS: Final = "\n".join(
+    [
+        *(f"declare double @{name}(double)" for name in FUNCTIONS),
+        *(f"declare double @llvm.{name}.f64(double)" for name in ("floor", "ceil", "roundeven", "fabs", "sqrt")),
+        "declare double @llvm.copysign.f64(double, double)",
+        "declare double @pow(double, double)",
+        "",
+    ]
+)
+
+
+def _finite(w: RegionWriter, result: str) -> str:
+    size = absolute_float(w, result)
+    w.leave_unless(w.emit(f"fcmp olt double {size}, {hexadecimal(float('inf'))}"))
+    return result
+
+
+def _of_library(name: str) -> Emitter:
+    return lambda w, a: _finite(w, w.emit(f"call double @{name}(double {a})"))
+
+
+for _name in (*FUNCTIONS, "sqrt"):
+    _emitter = _of_library("llvm.sqrt.f64" if _name == "sqrt" else _name)
+    EMITTERS[f"aten::{_name}.float"] = _emitter
+    EMITTERS[f"aten::{_name}.int"] = lambda w, a, _emitter=_emitter: _emitter(w, to_double(w, a))
+
+
+def power_of_floats(w: RegionWriter, a: str, b: str) -> str:
+    return _finite(w, w.emit(f"call double @pow(double {a}, double {b})"))
+
+
+EMITTERS["aten::pow.float"] = power_of_floats
+EMITTERS["aten::pow.int_float"] = _mixed(power_of_floats, "int_float")
+EMITTERS["aten::pow.float_int"] = _mixed(power_of_floats, "float_int")

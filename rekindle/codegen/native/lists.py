@@ -1,0 +1,155 @@
+"""Operators of lists of numbers in machine code, and the table of all operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.codegen.llvm.vector_text import hexadecimal
+from rekindle.codegen.native.arithmetic import EMITTERS
+from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.codegen.native.writer import RegionWriter, known_kind, llvm_type
+from rekindle.ir.graph import Node
+
+ListEmitter = Callable[["NativeWriter", Node], None]
+
+LIST_EMITTERS: Final[dict[str, ListEmitter]] = {}
+"""By the qualified name of an operator."""
+
+
+_UNDEFINED: Final = {"i64": "0", "double": hexadecimal(0.0), "i1": "false", "ptr": "null"}
+"""What stands for a value that no path defines where it is read: nobody looks at it."""
+
+
+def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
+    def register(emitter: ListEmitter) -> ListEmitter:
+        LIST_EMITTERS.update(dict.fromkeys(names, emitter))
+        return emitter
+
+    return register
+
+
+class NativeWriter(RegionWriter):
+    """Writes whole regions."""
+
+    def operation(self, node: Node) -> None:
+        if node.kind == "prim::ListConstruct":
+            construct(self, node)
+            return
+        if node.kind == "prim::Uninitialized":
+            self.names[node.output] = _UNDEFINED[llvm_type(node.output)]
+            return
+        name = qualified_name(node)
+        emitter = EMITTERS.get(name)
+        if emitter is not None:
+            self.names[node.output] = emitter(self, *map(self.name, node.inputs))
+        else:
+            LIST_EMITTERS[name](self, node)
+
+    # ----------------------------------------------------------------------------------------------------------- lists
+
+    def new_list(self, capacity: str, kind: Kind) -> str:
+        made = self.emit(f"call ptr @list_new(ptr %arena, i64 {capacity}, i64 {int(kind.element)})")
+        self.leave_if(self.emit(f"icmp eq ptr {made}, null"))
+        return made
+
+    def append(self, list: str, word: str) -> None:
+        self.leave_unless(self.emit(f"call i1 @list_append(ptr %arena, ptr {list}, i64 {word})"))
+
+    def taken(self, call: str) -> str:
+        """The word that a call answers, with whether it could."""
+        pair = self.emit(f"call {{ i64, i1 }} {call}")
+        self.leave_unless(self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
+        return self.emit(f"extractvalue {{ i64, i1 }} {pair}, 0")
+
+
+def qualified_name(node: Node) -> str:
+    """``aten::add.int``; empty where no operator is known. Of a Scalar, the type tells what it is."""
+    operator = node.operator
+    name = "" if operator is None else operator.schema.qualified_name
+    if name.endswith(".Scalar") and len(node.inputs) == 1:
+        kind = kind_of(node.inputs[0].type)
+        if kind is not None and not kind.is_list:
+            return name.removesuffix("Scalar") + kind.name.lower()
+    return name
+
+
+def is_native(node: Node) -> bool:
+    """Whether there is machine code for a node that holds no blocks, with values of these types."""
+    if any(kind_of(value.type) is None for value in (*node.inputs, *node.outputs)):
+        return False
+    if node.kind in ("prim::ListConstruct", "prim::Uninitialized"):
+        return True
+    name = qualified_name(node)
+    return name in EMITTERS or name in LIST_EMITTERS
+
+
+def construct(w: NativeWriter, node: Node) -> None:
+    kind = known_kind(node.output)
+    made = w.new_list(str(len(node.inputs)), kind)
+    for value in node.inputs:
+        w.append(made, w.as_word(w.name(value), kind.element))
+    w.names[node.output] = made
+
+
+@emits("aten::len.t")
+def length(w: NativeWriter, node: Node) -> None:
+    w.names[node.output] = w.emit(f"load i64, ptr {w.name(node.inputs[0])}")
+
+
+@emits("aten::__getitem__.t", "aten::select.t")
+def get(w: NativeWriter, node: Node) -> None:
+    list, index = map(w.name, node.inputs)
+    word = w.taken(f"@list_get(ptr %arena, ptr {list}, i64 {index})")
+    w.names[node.output] = w.from_word(word, known_kind(node.output))
+
+
+@emits("aten::_set_item.t")
+def put(w: NativeWriter, node: Node) -> None:
+    list, index, value = map(w.name, node.inputs)
+    word = w.as_word(value, known_kind(node.inputs[2]))
+    w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
+    _same(w, node)
+
+
+@emits("aten::append.t")
+def append(w: NativeWriter, node: Node) -> None:
+    list, value = map(w.name, node.inputs)
+    w.append(list, w.as_word(value, known_kind(node.inputs[1])))
+    _same(w, node)
+
+
+def _same(w: NativeWriter, node: Node) -> None:
+    """What is written to is answered, too."""
+    if node.outputs:
+        w.names[node.output] = w.name(node.inputs[0])
+
+
+@emits("aten::pop.t")
+def pop(w: NativeWriter, node: Node) -> None:
+    list, index = map(w.name, node.inputs)
+    word = w.taken(f"@list_pop(ptr %arena, ptr {list}, i64 {index})")
+    w.names[node.output] = w.from_word(word, known_kind(node.output))
+
+
+@emits("aten::mul.left_t")
+def repeat(w: NativeWriter, node: Node) -> None:
+    list, times = map(w.name, node.inputs)
+    _repeated(w, node, list, times)
+
+
+@emits("aten::mul.right_")
+def repeat_reversed(w: NativeWriter, node: Node) -> None:
+    times, list = map(w.name, node.inputs)
+    _repeated(w, node, list, times)
+
+
+def _repeated(w: NativeWriter, node: Node, list: str, times: str) -> None:
+    made = w.emit(f"call ptr @list_repeat(ptr %arena, ptr {list}, i64 {times})")
+    w.leave_if(w.emit(f"icmp eq ptr {made}, null"))
+    w.names[node.output] = made
+
+
+@emits("aten::list.t", "aten::copy.t")
+def copy(w: NativeWriter, node: Node) -> None:
+    _repeated(w, node, w.name(node.inputs[0]), "1")

@@ -1,0 +1,75 @@
+"""What runs a ``prim::NativeRegion``: machine code, made on the first call, and a plan of its graph for all that the
+code leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from rekindle.codegen.llvm.calling import capsule_of, function_at, object_class_offset
+from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.native.arithmetic import DECLARATIONS
+from rekindle.codegen.native.entry import ENTRY, entry_text
+from rekindle.codegen.native.lists import NativeWriter
+from rekindle.codegen.native.lists_text import lists_text
+from rekindle.codegen.native.objects_text import objects_text
+from rekindle.codegen.native.picking import library_module, region_module
+from rekindle.codegen.native.regions import REGION
+from rekindle.codegen.native.writer import kinds_of
+from rekindle.ir.execution import callable_of
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import Effects, Operation
+from rekindle.ops.declare import implements_for_node
+
+_NAME = "native region"
+
+
+@implements_for_node(f"{REGION}(...) -> ...", effects=Effects.SPECIAL)
+def native_region(node: Node) -> Operation:
+    """Runs its subgraph, which knows numbers and lists of numbers only."""
+    return NativeRegion(node.get_graph("Subgraph")).__call__
+
+
+def region_text(graph: Graph) -> str:
+    """The module that is made of a region."""
+    region = NativeWriter().function(graph, "region")
+    entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
+    return region_module(_library_text(), region + entry)
+
+
+@cache
+def _library_text() -> str:
+    offset = object_class_offset()
+    assert offset is not None
+    return "\n".join([lists_text(), objects_text(offset), DECLARATIONS])
+
+
+class NativeRegion:
+    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several."""
+
+    __slots__ = ("_plan", "_run", "graph")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._plan: Callable[..., Any] | None = None
+        self._run: Callable[..., Any] | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self._run is None:
+            self._run = self._compile()
+        return self._run(*inputs)
+
+    def _compile(self) -> Callable[..., Any]:
+        if object_class_offset() is None:
+            return self.by_plan
+        library = compile_module(library_module(_library_text()))
+        code = compile_module(region_text(self.graph), library=library)
+        by_plan = self.by_plan
+        return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
+
+    def by_plan(self, *inputs: Any) -> Any:
+        """What the code leaves: ints of more than 64 bits, and what raises."""
+        if self._plan is None:
+            self._plan = callable_of(self.graph, _NAME)
+        return self._plan(*inputs)

@@ -1,0 +1,64 @@
+"""Regions share the functions that are written once and for all: one module has them, made once in a process or found
+on disk. The modules of regions declare what they call of it, and have copies of the small ones that become a part of
+whatever calls them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+_NAME = re.compile(r"@([\w.]+)")
+_PARAMETER = re.compile(r"\s%\w+(?=[,)])")
+_INLINE = "alwaysinline"
+
+
+def library_module(library: str) -> str:
+    """The module that has the functions of ``library``."""
+    return library.replace("define internal", "define")
+
+
+def region_module(library: str, text: str) -> str:
+    """The module of ``text``, which calls functions of ``library``."""
+    pieces, rest = _pieces(library)
+    chosen = set[str]()
+    asked = set(_NAME.findall(text))
+    while asked:
+        name = asked.pop()
+        if name in pieces and name not in chosen:
+            chosen.add(name)
+            asked.update(_NAME.findall(pieces[name]))
+    return "\n".join([rest, *(piece for name, piece in pieces.items() if name in chosen), text])
+
+
+@cache
+def _pieces(library: str) -> tuple[dict[str, str], str]:
+    """What ``library`` defines and declares, by name: functions as declarations, but for those that are to be inline.
+    And the rest of it."""
+    pieces: dict[str, str] = {}
+    rest = []
+    for piece in _definitions(library):
+        head = piece.partition("\n")[0]
+        if piece.startswith("define") and _INLINE not in head:
+            piece = _PARAMETER.sub("", head[: head.rindex(")") + 1].replace("define internal", "declare"))
+        if piece.startswith(("define", "declare", "@")):
+            pieces[_NAME.findall(piece)[0]] = piece
+        elif piece:
+            rest.append(piece)
+    return pieces, "\n".join(rest)
+
+
+def _definitions(library: str) -> Iterator[str]:
+    """Each definition, declaration, variable or type of a module."""
+    body: list[str] = []
+    for line in library.splitlines():
+        if body:
+            body.append(line)
+            if line == "}":
+                yield "\n".join(body)
+                body = []
+        elif line.startswith("define"):
+            body = [line]
+        elif not line.startswith(";"):
+            yield line

@@ -1,0 +1,178 @@
+"""Loops over numbers, and what stands around them, are collected into ``prim::NativeRegion`` nodes.
+
+.. code-block:: text
+
+    %y : int = prim::Loop(%n, %true, %zero)               %z : int = prim::NativeRegion_0(%n)
+      block0(%i : int, %a : int):                         return (%z)
+        %b : int = aten::add(%a, %i)             becomes  with prim::NativeRegion_0 = graph(%n.1 : int):
+        -> (%true, %b)                                      %y : int = prim::Loop(%n.1, %true, %zero)
+    %z : int = aten::mul(%y, %two)                            …
+                                                            %z : int = aten::mul(%y, %two)
+                                                            return (%z)
+
+A region is a run of nodes of a block that all have machine code, and has a loop: without one, the call costs more than
+it saves. Where a loop as a whole has none, those within it are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.codegen.native.lists import is_native
+from rekindle.codegen.native.writer import raises
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.passes.changes import may_change
+
+REGION: Final = "prim::NativeRegion"
+
+_LISTS: Final = (Kind.INTS, Kind.FLOATS, Kind.BOOLS)
+
+
+@dataclass(slots=True)
+class FormNativeRegions:
+    """See the module."""
+
+    name: ClassVar[str] = "form_native_regions"
+
+    def run(self, graph: Graph) -> bool:
+        return _form(graph, graph.block)
+
+
+def _form(graph: Graph, block: Block) -> bool:
+    changed = False
+    run: list[Node] = []
+    for node in [*block.nodes, None]:
+        if node is not None and _is_covered(node):
+            run.append(node)
+            continue
+        changed |= _close(graph, run)
+        run = []
+        for inner in () if node is None else node.blocks:
+            changed |= _form(graph, inner)
+    return changed
+
+
+def _is_covered(node: Node) -> bool:
+    """Whether there is machine code for the node and all that is within it."""
+    if node.kind == "prim::Constant":
+        return _is_plain_constant(node.output)
+    if node.kind in ("prim::If", "prim::Loop"):
+        if any(kind_of(value.type) is None for value in (*node.inputs, *node.outputs)):
+            return False
+        return all(map(_is_covered_block, node.blocks))
+    return not node.blocks and is_native(node) and all(map(_is_readable, node.inputs))
+
+
+def _is_covered_block(block: Block) -> bool:
+    """A block that raises is left to the plan, whatever is in it, as long as code can hand it what it needs."""
+    owner = block.owning_node
+    assert owner is not None
+    if raises(block) and owner.kind == "prim::If":
+        needed = [value for node in _all_nodes(block) for value in node.inputs if not _is_within(value.node, block)]
+        return all(_is_known(value) for value in needed)
+    return all(_is_readable(value) for value in block.outputs) and all(map(_is_covered, block.nodes))
+
+
+def _all_nodes(block: Block) -> Iterator[Node]:
+    for node in block.nodes:
+        yield node
+        for inner in node.blocks:
+            yield from _all_nodes(inner)
+            yield inner.return_node
+
+
+def _is_within(node: Node, block: Block) -> bool:
+    each: Block | None = node.owning_block
+    while each is not None and each is not block:
+        each = each.parent
+    return each is block
+
+
+def _is_known(value: Value) -> bool:
+    return value.node.kind == "prim::Constant" or kind_of(value.type) is not None
+
+
+def _is_plain_constant(value: Value) -> bool:
+    """Whether a constant can be written into code: a number of 64 bits."""
+    if value.type.kind not in ("IntType", "FloatType", "BoolType"):
+        return False
+    number = constant_value(value.node.attributes.get("value"), value.type)
+    return not isinstance(number, int) or -(2**63) <= number < 2**63
+
+
+def _is_readable(value: Value) -> bool:
+    """Whether code can have the value: numbers that are too large it cannot."""
+    is_number = value.type.kind in ("IntType", "FloatType", "BoolType")
+    return value.node.kind != "prim::Constant" or not is_number or _is_plain_constant(value)
+
+
+def _close(graph: Graph, run: list[Node]) -> bool:
+    """Make a region of ``run``, if that pays."""
+    if not any(_has_loop(node) for node in run):
+        return False
+    nodes = [node for node in run if node.kind != "prim::Constant"]
+    first = next(node for node in nodes if _has_loop(node))
+    if not may_change(f"compile {len(nodes)} nodes to machine code, among them", first):
+        return False
+    _outline(graph, nodes)
+    return True
+
+
+def _has_loop(node: Node) -> bool:
+    return node.kind == "prim::Loop" or any(_has_loop(inner) for block in node.blocks for inner in block.nodes)
+
+
+def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
+    """Move ``nodes``, which follow each other but for constants, into the subgraph of a new node in their place."""
+    inside = set(nodes)
+    subgraph = Graph()
+    region = graph.create(REGION, outputs=0, range=nodes[0].range)
+    region.insert_before(nodes[0])
+    known: dict[Value, Value] = {}
+
+    def outside(value: Value) -> Value:
+        if value not in known:
+            node = value.node
+            if _can_be_copied(value):
+                copy = subgraph.create_clone(node, outside)
+                subgraph.block.prepend(copy)
+                known[value] = copy.output
+            else:
+                region.add_input(value)
+                known[value] = subgraph.add_input(value.base_name, value.type)
+        return known[value]
+
+    for node in nodes:
+        copy = subgraph.append_node(subgraph.create_clone(node, outside))
+        known.update(zip(node.outputs, copy.outputs, strict=True))
+    for node in nodes:
+        for output in node.outputs:
+            if any(_stands_outside(use.user, inside) for use in output.uses):
+                subgraph.add_output(known[output])
+                result = region.add_output(output.type).copy_metadata(output)
+                output.replace_all_uses_with(result)
+    region.set_attribute("Subgraph", subgraph)
+    for node in reversed(nodes):
+        node.destroy()
+
+
+def _can_be_copied(value: Value) -> bool:
+    """Whether there may be several of a value: constants that nobody can write to, and what no path defines."""
+    if value.node.kind == "prim::Uninitialized":
+        return kind_of(value.type) is not None
+    return value.node.kind == "prim::Constant" and kind_of(value.type) not in _LISTS
+
+
+def _stands_outside(node: Node, inside: set[Node]) -> bool:
+    """Whether neither ``node`` nor what it stands in is one of ``inside``."""
+    each: Node | None = node
+    while each is not None:
+        if each in inside:
+            return False
+        block = each.owning_block
+        each = None if block is None else block.owning_node
+    return True

@@ -1,0 +1,241 @@
+"""Writes a region's graph as a function in LLVM's language: blocks of code for blocks of the graph.
+
+The function answers 0 when it is done, 1 when the plan has to do it (an int of more than 64 bits, an error), and 2 when
+Python's error is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.codegen.llvm.vector_text import hexadecimal
+from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.errors import InternalError
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Graph, Node, Value
+
+DONE: Final = 0
+LEFT: Final = 1
+RAISED: Final = 2
+
+_BREATH: Final = 1 << 20
+"""After so many jumps back, loops look whether somebody wants to stop them."""
+
+_NUMBERS: Final = {Kind.INT: "i64", Kind.FLOAT: "double"}
+
+
+class RegionWriter:
+    """Writes ``lines``; ``names`` has what the values of the graph are called there."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[Value, str] = {}
+        self.block = "start"
+        """The label of the block that is being written: where a phi's value comes from."""
+        self._count = 0
+
+    # ----------------------------------------------------------------------------------------------------------- lines
+
+    def fresh(self, stem: str = "v") -> str:
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def emit(self, expression: str) -> str:
+        """The name of a new value."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def leave_if(self, condition: str) -> None:
+        """Leave the region to the plan where ``condition`` holds."""
+        label = self.fresh("l")
+        self.line(f"br i1 {condition}, label %left, label %{label}, !prof !1")
+        self.start_block(label)
+
+    def leave_unless(self, condition: str) -> None:
+        label = self.fresh("l")
+        self.line(f"br i1 {condition}, label %{label}, label %left, !prof !0")
+        self.start_block(label)
+
+    def checked(self, intrinsic: str, a: str, b: str) -> str:
+        """``sadd``, ``ssub`` or ``smul`` of words; what does not fit leaves the region."""
+        pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")
+        overflow = self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")
+        self.leave_if(overflow)
+        return self.emit(f"extractvalue {{ i64, i1 }} {pair}, 0")
+
+    def name(self, value: Value) -> str:
+        known = self.names.get(value)
+        if known is not None:
+            return known
+        if value.node.kind != "prim::Constant":
+            raise InternalError(f"{value.name} is not known in native code")
+        return literal(constant_value(value.node.attributes.get("value"), value.type))
+
+    # ----------------------------------------------------------------------------------------------------- control flow
+
+    def branch(self, node: Node) -> None:
+        """``prim::If``: two arms, whose outputs meet."""
+        condition = self.name(node.inputs[0])
+        first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
+        self.line(f"br i1 {condition}, label %{first}, label %{second}")
+        ends = []
+        for label, block in zip((first, second), node.blocks, strict=True):
+            self.start_block(label)
+            if raises(block):
+                self.line("br label %left")
+                continue
+            self.nodes(block)
+            ends.append((self.block, [self.name(value) for value in block.outputs]))
+            self.line(f"br label %{joined}")
+        self.start_block(joined)
+        for index, output in enumerate(node.outputs):
+            incoming = ", ".join(f"[{values[index]}, %{label}]" for label, values in ends)
+            self.names[output] = self.emit(f"phi {llvm_type(output)} {incoming}") if ends else "poison"
+
+    def loop(self, node: Node) -> None:
+        """``prim::Loop``: the number of iterations, the condition and what is carried stand in phis at its head."""
+        body = node.blocks[0]
+        head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
+        limit = self.name(node.inputs[0])
+        before, first = self.block, [self.name(value) for value in node.inputs[1:]]
+        self.line(f"br label %{head}")
+        self.start_block(head)
+        place = len(self.lines)  # the phis go here, when it is known where the body ends
+        counter, condition = f"%{self.fresh()}", f"%{self.fresh()}"
+        carried = [f"%{self.fresh()}" for _ in body.inputs[1:]]
+        left = self.emit(f"icmp slt i64 {counter}, {limit}")
+        again = self.emit(f"and i1 {left}, {condition}")
+        self.line(f"br i1 {again}, label %{inside}, label %{behind}")
+        self.start_block(inside)
+        self.names.update(zip(body.inputs, [counter, *carried], strict=True))
+        self.nodes(body)
+        self._breathe()
+        following = self.emit(f"add i64 {counter}, 1")
+        last, next_ones = self.block, [self.name(value) for value in body.outputs]
+        self.line(f"br label %{head}")
+        types = ["i1", *(llvm_type(value) for value in body.inputs[1:])]
+        phis = [f"  {counter} = phi i64 [0, %{before}], [{following}, %{last}]"]
+        for name, type, start, next_one in zip([condition, *carried], types, first, next_ones, strict=True):
+            phis.append(f"  {name} = phi {type} [{start}, %{before}], [{next_one}, %{last}]")
+        self.lines[place:place] = phis
+        self.start_block(behind)
+        self.names.update(zip(node.outputs, carried, strict=True))
+
+    def _breathe(self) -> None:
+        rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
+        fuel = self.emit("load i64, ptr %fuel")
+        less = self.emit(f"sub i64 {fuel}, 1")
+        self.line(f"store i64 {less}, ptr %fuel")
+        empty = self.emit(f"icmp eq i64 {less}, 0")
+        self.line(f"br i1 {empty}, label %{rest}, label %{on}, !prof !1")
+        self.start_block(rest)
+        self.line(f"store i64 {_BREATH}, ptr %fuel")
+        fine = self.emit("call i1 @breathe()")
+        self.line(f"br i1 {fine}, label %{pause}, label %raised")
+        self.start_block(pause)
+        self.line(f"br label %{on}")
+        self.start_block(on)
+
+    # ------------------------------------------------------------------------------------------------------------ whole
+
+    def nodes(self, block: Block) -> None:
+        for node in block.nodes:
+            match node.kind:
+                case "prim::Constant":
+                    pass  # written where it is used
+                case "prim::If":
+                    self.branch(node)
+                case "prim::Loop":
+                    self.loop(node)
+                case _:
+                    self.operation(node)
+
+    def operation(self, node: Node) -> None:
+        """A node that is no control flow: for the table of operators to say."""
+        raise NotImplementedError
+
+    def function(self, graph: Graph, name: str) -> str:
+        """The function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
+        parameters = ["ptr %arena"]
+        for index, value in enumerate(graph.inputs):
+            self.names[value] = f"%a{index}"
+            parameters.append(f"{llvm_type(value)} %a{index}")
+        self.lines = []
+        self.start_block("start")
+        self.line("%fuel = alloca i64")
+        self.line(f"store i64 {_BREATH}, ptr %fuel")
+        self.nodes(graph.block)
+        for index, value in enumerate(graph.outputs):
+            word = self.as_word(self.name(value), known_kind(value))
+            place = self.emit(f"getelementptr i64, ptr %results, i64 {index}")
+            self.line(f"store i64 {word}, ptr {place}")
+        self.line(f"ret i32 {DONE}")
+        self.lines += ["left:", f"  ret i32 {LEFT}", "raised:", f"  ret i32 {RAISED}"]
+        body = "\n".join(self.lines)
+        return f"define internal i32 @{name}({', '.join([*parameters, 'ptr %results'])}) noinline {{\n{body}\n}}\n"
+
+    # ----------------------------------------------------------------------------------------------------------- words
+
+    def as_word(self, name: str, kind: Kind) -> str:
+        """A value as a word of 64 bits; lists are where they stand."""
+        match kind:
+            case Kind.INT:
+                return name
+            case Kind.FLOAT:
+                return self.emit(f"bitcast double {name} to i64")
+            case Kind.BOOL:
+                return self.emit(f"zext i1 {name} to i64")
+            case _:
+                return self.emit(f"ptrtoint ptr {name} to i64")
+
+    def from_word(self, word: str, kind: Kind) -> str:
+        match kind:
+            case Kind.INT:
+                return word
+            case Kind.FLOAT:
+                return self.emit(f"bitcast i64 {word} to double")
+            case Kind.BOOL:
+                return self.emit(f"trunc i64 {word} to i1")
+            case _:
+                return self.emit(f"inttoptr i64 {word} to ptr")
+
+
+def raises(block: Block) -> bool:
+    """Whether a block ends with an error, which is the plan's to raise."""
+    return any(node.kind == "prim::RaiseException" for node in block.nodes)
+
+
+def known_kind(value: Value) -> Kind:
+    """The kind of a value of a region."""
+    kind = kind_of(value.type)
+    if kind is None:
+        raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")
+    return kind
+
+
+def llvm_type(value: Value) -> str:
+    return known_kind(value).llvm
+
+
+def literal(value: object) -> str:
+    """A constant as LLVM writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return hexadecimal(value)
+    raise InternalError(f"native code was to hold the constant {value!r}")
+
+
+def kinds_of(values: Sequence[Value]) -> list[Kind]:
+    return [known_kind(value) for value in values]
