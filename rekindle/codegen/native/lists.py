@@ -94,7 +94,7 @@ def construct(w: NativeWriter, node: Node) -> None:
 
 @emits("aten::len.t")
 def length(w: NativeWriter, node: Node) -> None:
-    w.names[node.output] = w.emit(f"load i64, ptr {w.name(node.inputs[0])}")
+    w.names[node.output] = w.emit(f"load i64, ptr {w.name(node.inputs[0])}, !tbaa !5")
 
 
 @emits("aten::__getitem__.t", "aten::select.t")

@@ -2,7 +2,7 @@
 
 A list has its elements as words of 64 bits. One that came from Python (``origin``) has none at first: elements are
 taken out of Python's list one by one until that has happened often enough, or until something is written; then all
-are. ``low`` and ``high`` bound what was written.
+are. ``low`` is the first place that was written to since, and ``first length`` tells what was appended.
 
 Memory comes from an arena, which begins on the stack, and is freed as a whole. Functions that may run out of it, or
 that meet elements that are not as they should be, say so by answering 0 or null: the region then is left to the plan.
@@ -18,7 +18,7 @@ MOST_MEMORY: Final = 1 << 29
 TEXT: Final = """
 ; blocks, cursor, limit, bytes in use, first list that came from Python
 %Arena = type {{ ptr, ptr, ptr, i64, ptr }}
-; length, capacity, elements, origin, next of Python's, kind, taken one by one, low, high
+; length, capacity, elements, origin, next of Python's, kind, taken one by one, low, first length
 %List = type {{ i64, i64, ptr, ptr, ptr, i64, i64, i64, i64 }}
 
 define internal ptr @allocate(ptr %arena, i64 %bytes) {{
@@ -178,7 +178,7 @@ end:
 
 ; Where an index points to, and whether that is within the list.
 define internal {{ i64, i1 }} @list_index(ptr %list, i64 %index) alwaysinline {{
-  %length = load i64, ptr %list
+  %length = load i64, ptr %list, !tbaa !5
   %negative = icmp slt i64 %index, 0
   %from_end = add i64 %index, %length
   %place = select i1 %negative, i64 %from_end, i64 %index
@@ -195,12 +195,12 @@ define internal {{ i64, i1 }} @list_get(ptr %arena, ptr %list, i64 %index) alway
   br i1 %inside, label %look, label %no
 look:
   %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at
+  %elements = load ptr, ptr %elements_at, !tbaa !5
   %here = icmp ne ptr %elements, null
   br i1 %here, label %quick, label %slow, !prof !0
 quick:
   %at = getelementptr i64, ptr %elements, i64 %place
-  %value = load i64, ptr %at
+  %value = load i64, ptr %at, !tbaa !6
   %r1 = insertvalue {{ i64, i1 }} poison, i64 %value, 0
   %r2 = insertvalue {{ i64, i1 }} %r1, i1 true, 1
   ret {{ i64, i1 }} %r2
@@ -213,15 +213,10 @@ no:
 
 define internal void @list_written(ptr %list, i64 %place) alwaysinline {{
   %low_at = getelementptr %List, ptr %list, i64 0, i32 7
-  %high_at = getelementptr %List, ptr %list, i64 0, i32 8
-  %low = load i64, ptr %low_at
-  %high = load i64, ptr %high_at
+  %low = load i64, ptr %low_at, !tbaa !5
   %lower = icmp slt i64 %place, %low
-  %higher = icmp sgt i64 %place, %high
   %new_low = select i1 %lower, i64 %place, i64 %low
-  %new_high = select i1 %higher, i64 %place, i64 %high
-  store i64 %new_low, ptr %low_at
-  store i64 %new_high, ptr %high_at
+  store i64 %new_low, ptr %low_at, !tbaa !5
   ret void
 }}
 
@@ -232,19 +227,19 @@ define internal i1 @list_set(ptr %arena, ptr %list, i64 %index, i64 %word) alway
   br i1 %inside, label %look, label %no
 look:
   %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at
+  %elements = load ptr, ptr %elements_at, !tbaa !5
   %here = icmp ne ptr %elements, null
   br i1 %here, label %write, label %take, !prof !0
 take:
   %taken = call i1 @list_take_all(ptr %arena, ptr %list)
   br i1 %taken, label %again, label %no
 again:
-  %new_elements = load ptr, ptr %elements_at
+  %new_elements = load ptr, ptr %elements_at, !tbaa !5
   br label %write
 write:
   %to = phi ptr [%elements, %look], [%new_elements, %again]
   %at = getelementptr i64, ptr %to, i64 %place
-  store i64 %word, ptr %at
+  store i64 %word, ptr %at, !tbaa !6
   call void @list_written(ptr %list, i64 %place)
   ret i1 true
 no:
@@ -282,8 +277,8 @@ no:
 
 define internal i1 @list_append(ptr %arena, ptr %list, i64 %word) alwaysinline {{
   %capacity_at = getelementptr %List, ptr %list, i64 0, i32 1
-  %length = load i64, ptr %list
-  %capacity = load i64, ptr %capacity_at
+  %length = load i64, ptr %list, !tbaa !5
+  %capacity = load i64, ptr %capacity_at, !tbaa !5
   %room = icmp slt i64 %length, %capacity
   br i1 %room, label %put, label %grow, !prof !0
 grow:
@@ -291,12 +286,11 @@ grow:
   br i1 %grown, label %put, label %no
 put:
   %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at
+  %elements = load ptr, ptr %elements_at, !tbaa !5
   %at = getelementptr i64, ptr %elements, i64 %length
-  store i64 %word, ptr %at
+  store i64 %word, ptr %at, !tbaa !6
   %longer = add i64 %length, 1
-  store i64 %longer, ptr %list
-  call void @list_written(ptr %list, i64 %length)
+  store i64 %longer, ptr %list, !tbaa !5
   ret i1 true
 no:
   ret i1 false
@@ -336,7 +330,6 @@ move:
   %target = getelementptr i64, ptr %from, i64 %i
   %moved = load i64, ptr %source
   store i64 %moved, ptr %target
-  call void @list_written(ptr %list, i64 %i)
   br label %loop
 done:
   %r1 = insertvalue {{ i64, i1 }} poison, i64 %value, 0
@@ -401,6 +394,12 @@ no:
 
 !0 = !{{!"branch_weights", i32 1000, i32 1}}
 !1 = !{{!"branch_weights", i32 1, i32 1000}}
+; What is told of a list and its elements stand in different places.
+!2 = !{{!"list"}}
+!3 = !{{!"head", !2, i64 0}}
+!4 = !{{!"element", !2, i64 0}}
+!5 = !{{!3, !3, i64 0}}
+!6 = !{{!4, !4, i64 0}}
 """
 
 

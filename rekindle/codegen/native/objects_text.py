@@ -1,6 +1,6 @@
 """Python's numbers and lists, taken apart and put together in LLVM's language.
 
-What was written to a list that came from Python goes back into it at the end, between ``low`` and ``high``.
+What was written to a list that came from Python goes back into it at the end, from ``low`` on.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ fill:
   %h3 = insertvalue %List %h2, ptr %first, 4
   %h4 = insertvalue %List %h3, i64 %kind, 5
   %h5 = insertvalue %List %h4, i64 {most}, 7
-  %h6 = insertvalue %List %h5, i64 -1, 8
+  %h6 = insertvalue %List %h5, i64 %length, 8
   store %List %h6, ptr %new
   store ptr %new, ptr %inputs_at
   ret ptr %new
@@ -156,24 +156,25 @@ bool:
 define internal i1 @list_write_back(ptr %list) noinline {{
 start:
   %low_at = getelementptr %List, ptr %list, i64 0, i32 7
-  %high_at = getelementptr %List, ptr %list, i64 0, i32 8
+  %first_length_at = getelementptr %List, ptr %list, i64 0, i32 8
   %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
   %kind_at = getelementptr %List, ptr %list, i64 0, i32 5
   %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
   %low = load i64, ptr %low_at
-  %high = load i64, ptr %high_at
+  %first_length = load i64, ptr %first_length_at
   %origin = load ptr, ptr %origin_at
   %kind = load i64, ptr %kind_at
   %elements = load ptr, ptr %elements_at
   %length = load i64, ptr %list
-  %behind = add i64 %high, 1
-  %beyond = icmp sgt i64 %behind, %length
-  %end = select i1 %beyond, i64 %length, i64 %behind
-  %untouched = icmp slt i64 %high, 0
+  %written = icmp slt i64 %low, %first_length
+  %from = select i1 %written, i64 %low, i64 %first_length
+  %same_length = icmp eq i64 %length, %first_length
+  %unwritten = icmp eq i64 %low, {most}
+  %untouched = and i1 %same_length, %unwritten
   br i1 %untouched, label %yes, label %loop
 loop:
-  %i = phi i64 [%low, %start], [%next, %put], [%next, %appended]
-  %more = icmp slt i64 %i, %end
+  %i = phi i64 [%from, %start], [%next, %put], [%next, %appended]
+  %more = icmp slt i64 %i, %length
   br i1 %more, label %make, label %cut
 make:
   %at = getelementptr i64, ptr %elements, i64 %i

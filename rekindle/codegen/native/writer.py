@@ -22,7 +22,8 @@ RAISED: Final = 2
 _BREATH: Final = 1 << 20
 """After so many jumps back, loops look whether somebody wants to stop them."""
 
-_NUMBERS: Final = {Kind.INT: "i64", Kind.FLOAT: "double"}
+_UNBOUNDED: Final = str(2**63 - 1)
+"""The number of iterations of a `while` loop."""
 
 
 class RegionWriter:
@@ -112,8 +113,10 @@ class RegionWriter:
         place = len(self.lines)  # the phis go here, when it is known where the body ends
         counter, condition = f"%{self.fresh()}", f"%{self.fresh()}"
         carried = [f"%{self.fresh()}" for _ in body.inputs[1:]]
-        left = self.emit(f"icmp slt i64 {counter}, {limit}")
-        again = self.emit(f"and i1 {left}, {condition}")
+        again = condition
+        if limit != _UNBOUNDED:  # nobody lives to see the end of that
+            left = self.emit(f"icmp slt i64 {counter}, {limit}")
+            again = self.emit(f"and i1 {left}, {condition}")
         self.line(f"br i1 {again}, label %{inside}, label %{behind}")
         self.start_block(inside)
         self.names.update(zip(body.inputs, [counter, *carried], strict=True))
