@@ -107,7 +107,7 @@ def _all_guards() -> Iterator[None]:
 def _native() -> Iterator[None]:
     """Loops over numbers are machine code."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions(), _Verification()))
+        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions(), _Verification()))
         yield
 
 

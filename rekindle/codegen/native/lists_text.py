@@ -215,8 +215,11 @@ define internal void @list_written(ptr %list, i64 %place) alwaysinline {{
   %low_at = getelementptr %List, ptr %list, i64 0, i32 7
   %low = load i64, ptr %low_at, !tbaa !5
   %lower = icmp slt i64 %place, %low
-  %new_low = select i1 %lower, i64 %place, i64 %low
-  store i64 %new_low, ptr %low_at, !tbaa !5
+  br i1 %lower, label %note, label %end
+note:
+  store i64 %place, ptr %low_at, !tbaa !5
+  br label %end
+end:
   ret void
 }}
 

@@ -281,7 +281,8 @@ no:
 }}
 
 ; Every so often: let other threads run, and see whether somebody pressed Ctrl-C. 0: yes, Python's error is set.
-define internal i1 @breathe() noinline {{
+; Whatever runs meanwhile, it does not touch lists of the arena.
+define internal i1 @breathe() noinline memory(inaccessiblemem: readwrite) {{
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)
   %answer = call i32 @PyErr_CheckSignals()
