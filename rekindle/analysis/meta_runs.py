@@ -39,6 +39,10 @@ class Unknown:
     kind: str
 
 
+class Several(list[Any]):
+    """The result of an operator that returns a list, of a length that is not known: what is true of each item."""
+
+
 _SIZES: Final = (0, 1, 2, 3, 7)
 """What stands in for what is not known, where the inputs do not suggest more."""
 
@@ -213,8 +217,10 @@ def _agreement(a: Any, b: Any) -> Any:
     """What is true of both."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        return [_agreement(x, y) for x, y in zip(a, b, strict=True)]
+    if isinstance(a, list) and isinstance(b, list):
+        if len(a) == len(b) and not isinstance(a, Several) and not isinstance(b, Several):
+            return [_agreement(x, y) for x, y in zip(a, b, strict=True)]
+        return Several([reduce(_agreement, [*a, *b])]) if a or b else Several()
     return None
 
 
@@ -222,4 +228,4 @@ def without_sizes(found: Any) -> Any:
     """A result of :func:`run_on_types` with the number of sizes alone."""
     if isinstance(found, TensorType):
         return replace(found.with_rank_only(), strides=None)
-    return [without_sizes(part) for part in found] if isinstance(found, list) else None
+    return type(found)(map(without_sizes, found)) if isinstance(found, list) else None

@@ -25,7 +25,7 @@ import torch
 from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.data_independence import ignores_data
 from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
-from rekindle.analysis.meta_runs import Unknown, run_on_types, without_sizes
+from rekindle.analysis.meta_runs import Several, Unknown, run_on_types, without_sizes
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Operator
@@ -106,7 +106,22 @@ class _Constant:
         return hash(repr(self.value))
 
 
-_Fact = TensorType | _Constant | tuple[Any, ...] | None
+class _Every:
+    """A list of which the length is not known, but something of every item."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: _Fact) -> None:
+        self.item = item
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Every) and self.item == other.item
+
+    def __hash__(self) -> int:
+        return hash(self.item)
+
+
+_Fact = TensorType | _Constant | _Every | tuple[Any, ...] | None
 
 _RESHAPING: Final = frozenset(
     {
@@ -133,6 +148,9 @@ _PASSES_ON: Final = frozenset(
     {"prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast", "prim::profile"}
 )
 """Kinds whose result is their first input."""
+
+_VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
+"""Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
 
 _MISTAKEN: Final = frozenset({"aten::native_batch_norm"})
 """Kinds that run on tensors without data give other sizes for than on real ones."""
@@ -268,8 +286,9 @@ class _Propagation:
         if kind in ("prim::TupleConstruct", "prim::ListConstruct"):
             return [tuple(inputs)]
         if kind in ("prim::TupleUnpack", "prim::ListUnpack"):
-            items = _items(inputs[0])
-            known = items if len(items) == len(node.outputs) else [None] * len(node.outputs)
+            count = len(node.outputs)
+            items = [inputs[0].item] * count if isinstance(inputs[0], _Every) else _items(inputs[0])
+            known = items if len(items) == count else [None] * count
             return [_told(output) or item for output, item in zip(node.outputs, known, strict=True)]
         if kind in ("prim::TupleIndex", "aten::__getitem__"):
             return [_told(node.output) or _item(inputs[0], inputs[1])]
@@ -278,7 +297,9 @@ class _Propagation:
         if kind in GUARDS:
             return [_Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
         operator = node.operator
-        if operator is None or kind in FRESH or node.blocks or is_conservative(node) or has_side_effects(node):
+        if operator is None or kind in FRESH or node.blocks or has_side_effects(node):
+            return []
+        if is_conservative(node) and kind not in _VIEWS_ONLY:
             return []
         return self.ask(node, operator, inputs)
 
@@ -322,6 +343,8 @@ class _Propagation:
             if not result.requires_grad or (self.grad_enabled and not unsure):
                 return result
             return replace(result, requires_grad=False if self.grad_enabled is False else None)
+        if isinstance(result, Several):
+            return _Every(self.adjust(result[0], unsure)) if result else None
         if isinstance(result, list):
             return tuple(self.adjust(part, unsure) for part in result)
         return result if isinstance(result, (_Constant, tuple)) else None
@@ -440,7 +463,7 @@ def _join(a: _Fact, b: _Fact) -> _Fact:
         return a.merge(b)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return tuple(_join(x, y) for x, y in zip(a, b, strict=True))
-    return a if isinstance(a, _Constant) and a == b else None
+    return a if isinstance(a, (_Constant, _Every)) and a == b else None
 
 
 def _told(value: Value) -> _Fact:
@@ -455,6 +478,8 @@ def _items(fact: _Fact) -> Sequence[_Fact]:
 
 
 def _item(fact: _Fact, index: _Fact) -> _Fact:
+    if isinstance(fact, _Every):
+        return fact.item
     items = _items(fact)
     number = index.value if isinstance(index, _Constant) else None
     return items[number] if isinstance(number, int) and -len(items) <= number < len(items) else None

@@ -13,6 +13,7 @@ from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.constant_tensors import ConstantTensors as ConstantTensors
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.decompose_ops import DecomposeOps as DecomposeOps
 from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
 from rekindle.passes.fold_arithmetic import FoldArithmetic as FoldArithmetic
 from rekindle.passes.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
@@ -28,6 +29,7 @@ from rekindle.passes.lower_grad_of import LowerGradOf as LowerGradOf
 from rekindle.passes.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
+from rekindle.passes.parallelize import Parallelize as Parallelize
 from rekindle.passes.peephole import Peephole as Peephole
 from rekindle.passes.rank_of_operands import RankOfOperands as RankOfOperands
 from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout

@@ -260,6 +260,31 @@ graph(%x : Tensor):
     assert told["up_to_one"] == "Float(*, *, requires_grad=0)"  # 0 where there is nothing
 
 
+def test_lists_of_a_length_that_is_not_known() -> None:
+    """A chunk of a short tensor has fewer parts; whichever there are, they are alike."""
+    text = """
+graph(%x : Tensor, %i : int, %l : int[]):
+  %one : int = prim::Constant[value=1]()
+  %four : int = prim::Constant[value=4]()
+  %pieces : Tensor[] = aten::chunk(%x, %four, %one)
+  %a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor = prim::ListUnpack(%pieces)
+  %e : Tensor = aten::__getitem__(%pieces, %i)
+  %others : Tensor[] = aten::chunk(%x, %four, %one)
+  %f : Tensor[] = aten::append(%others, %e)
+  %g : Tensor = aten::__getitem__(%others, %i)
+  %h : Tensor, %k : Tensor = prim::ConstantChunk[chunks=2, dim=1](%x)
+  return (%a, %b, %c, %d, %e, %g)
+"""
+    matrix = "Float(*, *, requires_grad=0)"
+    assert texts(text, [known(None, None), None, None]) == dict.fromkeys("xabcdehk", matrix)
+    exact = "Float(3, 2, requires_grad=0)"
+    assert texts(text, [known(3, 8), None, None]) == {
+        "x": "Float(3, 8, requires_grad=0)",
+        **dict.fromkeys("abcd", exact),
+        **dict.fromkeys("hk", "Float(3, 4, requires_grad=0)"),
+    }
+
+
 def test_numbers_promote_by_their_type() -> None:
     told = texts(
         """

@@ -17,7 +17,9 @@ from rekindle.codegen.native import FormNativeRegions
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import (
+    BatchMM,
     CanonicalizeOps,
+    DecomposeOps,
     EliminateGuards,
     HoistFromIf,
     LoopInvariantMotion,
@@ -25,6 +27,7 @@ from rekindle.passes import (
     Pass,
     Peephole,
     RemoveExpands,
+    RemoveMutation,
 )
 from rekindle.runtime import specializing
 from rekindle.runtime.pipelines import OPTIMIZATION
@@ -65,6 +68,9 @@ MORE_PASSES: tuple[Pass, ...] = (
     LoopInvariantMotion(),
     LoopUnrolling(),
     RemoveExpands(),
+    RemoveMutation(),
+    DecomposeOps(),
+    BatchMM(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

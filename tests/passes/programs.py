@@ -195,6 +195,30 @@ def halves_integers(x: Tensor, n: int) -> Tensor:
     return y
 
 
+def adds_to_products(x: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The last is an error for some of the biases."""
+    a = torch.outer(x, x)
+    return torch.addmm(x, a, a + n), torch.addmm(a, a, a, beta=n), torch.addmm(x.repeat(n * n), a, a)
+
+
+def adds_a_larger_bias(x: Tensor, n: int) -> Tensor:
+    """It is an error."""
+    a = torch.outer(x, x)
+    return torch.addmm(a.unsqueeze(0), a, a)
+
+
+def multiplies_and_writes(x: Tensor, n: int) -> Tensor:
+    """Two parts that do not need each other, but for what the one writes to and the other reads."""
+    a = torch.outer(x, x)
+    b = a * n
+    first = a.mm(b.add_(1)).relu()
+    second = b.mm(a).neg()
+    third = (a - 1).mm(a).tanh().mm(a)
+    with torch.no_grad():
+        fourth = (a + n).mm(b)
+    return first * second + third * fourth
+
+
 def writes_to_a_factor(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Between products that are added up, and between products that share it."""
     a = torch.outer(x, x)
@@ -270,6 +294,9 @@ def ignores_results(x: Tensor, n: int) -> Tensor:
 
 PROGRAMS: tuple[Callable[..., object], ...] = (
     multiplies_matrices,
+    multiplies_and_writes,
+    adds_to_products,
+    adds_a_larger_bias,
     writes_to_a_factor,
     writes_in_place,
     builds_lists,

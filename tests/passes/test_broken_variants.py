@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.overrides import BaseTorchFunctionMode
 
 import rekindle
 from rekindle.analysis.alias_db import AliasDb
@@ -23,6 +24,7 @@ from rekindle.passes import (
     CLEANUP_AFTER_EMISSION,
     Inlining,
     LowerGradOf,
+    Parallelize,
     PassManager,
     RemoveExpands,
     SpecializeAutogradZero,
@@ -35,6 +37,7 @@ from rekindle.passes import (
     constant_propagation,
     constant_tensors,
     dead_code_elimination,
+    decompose_ops,
     fold_arithmetic,
     fold_batch_norm,
     foldable,
@@ -44,6 +47,7 @@ from rekindle.passes import (
     lower_graph,
     lower_simple_tuples,
     normalize_ops,
+    parallelize,
     peephole,
     rank_of_operands,
     remove_dropout,
@@ -130,6 +134,15 @@ def _turns_factors_round(patch: Patch) -> None:
         return create(self, kind, list(inputs)[::-1] if kind == "prim::MMTreeReduce" else inputs, **keywords)
 
     patch.setattr(Graph, "create", turned)
+
+
+def _leaves_out_the_fitting(patch: Patch) -> None:
+    insert = decompose_ops._insert
+
+    def unfitted(node: Any, kind: str, *inputs: Any) -> Any:
+        return inputs[0] if kind == "aten::expand_as" else insert(node, kind, *inputs)
+
+    patch.setattr(decompose_ops, "_insert", unfitted)
 
 
 def _runs_at_least_once(patch: Patch) -> None:
@@ -263,6 +276,25 @@ def _two_tensors() -> Sequence[str]:
     return ["both are one tensor"] if first.data_ptr() == second.data_ptr() else []
 
 
+def _written_beside() -> Sequence[str]:
+    """One part writes to what the other reads, and is behind it in the text."""
+    text = """graph(%x : Float(512, 512)):
+  %one : int = prim::Constant[value=1]()
+  %y : Float(512, 512) = aten::add(%x, %one, %one)
+  %a : Float(512, 512) = aten::mm(%y, %y)
+  %b : Float(512, 512) = aten::mm(%a, %y)
+  %z : Float(512, 512) = aten::add_(%y, %one, %one)
+  %c : Float(512, 512) = aten::mm(%z, %x)
+  return (%b, %c)
+"""
+    graph = parse_graph(text)
+    PassManager().run(graph, [Parallelize()])
+    x = torch.eye(512)
+    y = x + 1
+    with BaseTorchFunctionMode():  # under which what is forked runs at once, on this thread
+        return _differing(graph, (x,), (y @ y @ y, (y + 1) @ x), "written beside")
+
+
 def _expanded_explicitly() -> Sequence[str]:
     text = """graph(%x : Tensor, %sizes : int[], %implicit : bool):
   %false : bool = prim::Constant[value=0]()
@@ -375,6 +407,13 @@ BROKEN = (
     Broken("batch_mm", "skips the alias check", no_writers, plain(programs.writes_to_a_factor)),
     Broken("batch_mm", "shares the other factor", _shares_the_other_factor, plain(programs.multiplies_matrices)),
     Broken("batch_mm", "turns factors round", _turns_factors_round, plain(programs.multiplies_matrices)),
+    Broken("decompose_ops", "lets a bias be larger", _leaves_out_the_fitting, specialised(programs.adds_a_larger_bias)),
+    Broken(
+        "parallelize",
+        "lets parts write",
+        replaced(parallelize._Parallelization, "_may_run_elsewhere", lambda self, node, join: node.in_block),
+        _written_beside,
+    ),
     Broken("canonicalize_modified_loops", "runs at least once", _runs_at_least_once, plain(programs.breaks_out)),
     Broken(
         "normalize_ops", "leaves operands in order", _leaves_operands_in_order, plain(programs.subtracts_from_the_right)

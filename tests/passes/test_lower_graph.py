@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import pytest
@@ -77,19 +78,24 @@ def run(graph: Graph, *inputs: object) -> Any:
     return InterpreterState(Code(graph, "forward")).run(inputs)
 
 
+def text_of(graph: Graph) -> str:
+    """What other tests compiled in this process numbers the classes of modules."""
+    return re.sub(r"___torch_mangle_\d+\.", "", print_graph(graph, ranges=False))
+
+
 def test_graphs(golden: GoldenTexts) -> None:
     texts = []
     for module in (Scaled(), Plain(), Counting()):
         _, graph = inlined(module)
-        before = print_graph(graph, ranges=False)
+        before = text_of(graph)
         lowering = LowerGraph()
         changed = PassManager().run(graph, [lowering])
-        after = print_graph(graph, ranges=False)
+        after = text_of(graph)
         assert changed == (before != after)
         told = f"# becomes, of {', '.join(lowering.paths) or 'nothing'}\n\n{after}" if changed else "# stays as it is\n"
         texts.append(f"# {type(module).__name__}\n\n{before}\n{told}")
         assert not PassManager().run(graph, [LowerGraph()])
-        assert print_graph(graph, ranges=False) == after
+        assert text_of(graph) == after
     golden("passes/lower_graph", "\n".join(texts))
 
 
