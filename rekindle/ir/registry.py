@@ -49,6 +49,11 @@ class Invocation:
     positional: tuple[int, ...]
     named: tuple[tuple[str, int], ...] = ()
     """The name of a parameter, and the index of the input that goes there."""
+    constants: tuple[int, ...] = ()
+    """Numbers that go behind the inputs that are passed by position."""
+    spreads: bool = False
+    """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
+    so many arguments."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +68,8 @@ class Operator:
 
     Two things that some schemas hide: ``passes_on`` says that a result without an alias annotation may be one of the
     arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying so,
-    each with the bool argument that turns this off where it is False.
+    each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments that
+    are lists that a tuple does as well: the operator only reads them.
     """
 
     schema: FunctionSchema
@@ -75,6 +81,7 @@ class Operator:
     is_nondeterministic: bool = False
     passes_on: bool = False
     hidden_writes: tuple[tuple[str, str], ...] = ()
+    takes_any_sequence: bool = False
     _generic: bool | None = field(default=None, repr=False)
 
     @property

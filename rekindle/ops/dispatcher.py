@@ -18,8 +18,9 @@ from rekindle.ir.graph import Node, Value
 from rekindle.ir.registry import Invocation, Operation, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.types import ListType
 from rekindle.ops.aliasing import HIDDEN_WRITES, passes_on
-from rekindle.ops.direct import DIRECT
+from rekindle.ops.direct import DIRECT, IN_PIECES, SPREADS
 
 
 class _DispatcherIndex:
@@ -73,12 +74,13 @@ def _operator(overload: Any) -> Operator:
         schema,
         operation=positional_call(call, schema, direct=direct) if simple else None,
         operation_for_node=None if simple else _maker(call, schema, direct),
-        invocation_for_node=None if simple else partial(_invocation, call, schema, direct),
+        invocation_for_node=partial(_invocation, call, schema, direct),
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
         passes_on=passes_on(schema.qualified_name),
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
+        takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
     )
 
 
@@ -114,9 +116,14 @@ def _invocation(
     """What :func:`positional_call` does, for code that is written for one node."""
     wanted = _wanted(schema, node)
     count, named = _passed(schema, wanted)
-    if direct is not None and count <= direct[1] and not named:
+    name = schema.qualified_name
+    if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
+        direct = IN_PIECES[name]
+    is_direct = direct is not None and count <= direct[1] and not named
+    if direct is not None and is_direct:
         call = direct[0]
-    return Invocation(call, tuple(range(count)), tuple((name, index) for index, name in named))
+    by_name = tuple((name, index) for index, name in named)
+    return Invocation(call, tuple(range(count)), by_name, spreads=is_direct and name in SPREADS)
 
 
 _UNKNOWN: Final = object()

@@ -21,8 +21,7 @@ def _plain_chunk(node: Node) -> Invocation:
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
     if chunks == 1:
         return Invocation(constant_chunk(node), (0,))
-    chunk = torch.chunk
-    return Invocation(lambda self: chunk(self, chunks, dim), (0,))
+    return Invocation(torch._C._VariableFunctions.chunk, (0,), constants=(chunks, dim))
 
 
 @implements_for_node("prim::ConstantChunk(...) -> ...", effects=Effects.SPECIAL, invocation_for_node=_plain_chunk)

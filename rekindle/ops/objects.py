@@ -16,7 +16,7 @@ from rekindle.ops.values import is_instance, new_object
 # ---------------------------------------------------------------------------------------------------------- attributes
 
 
-def _module_table(type: Type, name: str) -> str | None:
+def module_table(type: Type, name: str) -> str | None:
     """The dict of an ``nn.Module`` that holds the slot ``name``; None where the object is no module or holds it as an
     attribute."""
     if not isinstance(type, ClassType) or not type.is_module:
@@ -38,7 +38,7 @@ def get_attribute(node: Node) -> Operation:
     """The slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of their
     own."""
     name = node.get_string("name")
-    table = _module_table(node.inputs[0].type, name)
+    table = module_table(node.inputs[0].type, name)
     if table is None:
         return attrgetter(name)
     get_table: Callable[[Any], dict[str, Any]] = attrgetter(table)
@@ -56,7 +56,7 @@ def get_attribute(node: Node) -> Operation:
 def set_attribute(node: Node) -> Operation:
     """Write the slot that attribute ``name`` names."""
     name = node.get_string("name")
-    table = _module_table(node.inputs[0].type, name)
+    table = module_table(node.inputs[0].type, name)
     owner = node.inputs[0].type
     if table is None and isinstance(owner, ClassType) and owner.is_module and name in owner.attributes:
         # The compiler has checked the type; a module checks every element of what Python assigns.

@@ -119,7 +119,7 @@ class _PlanWriter(PythonWriter):
         return super().instruction(index, end)
 
     def _return(self, index: int, store: Instruction) -> None:
-        values = [self.source(register) for register in store.inputs]
+        values = [self.alone(register) for register in store.inputs]
         text = values[0] if len(values) == 1 else f"({', '.join(values)})" if values else "None"
         self.write(index, f"return {text}")
 
@@ -151,7 +151,7 @@ class _PlanWriter(PythonWriter):
         exit = self._exit_of(index, end)
         if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
             raise NotCompilable
-        manager = self.source(enter.inputs[0])
+        manager = self.part(enter.inputs[0])
         self.plain(index, enter)
         self.open_tries += 1
         self.inside(index, "try:", index + 1, exit)

@@ -16,6 +16,7 @@ The text is ours: nothing of a program stands in it but numbers and strings as P
 from __future__ import annotations
 
 import builtins
+import keyword
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ from typing import Any, Final
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Operation
 from rekindle.ir.types import TupleType
+from rekindle.ops.lists import append, set_item
+from rekindle.ops.objects import module_table
+from rekindle.runtime.folding import foldable
 from rekindle.runtime.instructions import Instruction, Opcode, copy_constant
 
 MOST_LOOPS: Final = 15
@@ -75,6 +79,13 @@ class PythonWriter:
         self.open_loops: list[int] = []
         """The jumps back of the loops around."""
         self.open_tries = 0
+        self.folding = foldable(instructions)
+        self.folded: dict[int, tuple[str, bool]] = {}
+        """What is written for registers that have no variable, and whether it takes parentheses as a part."""
+        self.items: dict[int, list[str]] = {}
+        """The elements of those of them that are written as tuples."""
+        self.left: list[int] = []
+        """Registers that the folded instructions before this one clear."""
         self.jumps_back: dict[int, list[int]] = {}
         """By the start of a loop, the jumps back to it."""
         for index, instruction in enumerate(instructions):
@@ -84,8 +95,17 @@ class PythonWriter:
     # ------------------------------------------------------------------------------------------------------ registers
 
     def source(self, register: int | None) -> str:
-        """What is read for a register."""
+        """What is read for a register that has a variable."""
         raise NotImplementedError
+
+    def part(self, register: int | None) -> str:
+        """What is read for a register, as a part of an expression."""
+        text, is_compound = self.folded.get(register, ("", False)) if register is not None else ("", False)
+        return (f"({text})" if is_compound else text) or self.source(register)
+
+    def alone(self, register: int | None) -> str:
+        """What is read for a register, as a whole expression."""
+        return (self.folded.get(register, ("", False))[0] if register is not None else "") or self.source(register)
 
     def target(self, register: int | None) -> str:
         """What is written for a register; ``_`` for None."""
@@ -125,6 +145,9 @@ class PythonWriter:
             self.loop(index, back)
             return back + 1
         instruction = self.instructions[index]
+        if index in self.folding.joined or index in self.folding.repeated:
+            self._fold(index, instruction)
+            return index + 1
         match instruction.opcode:
             case Opcode.OPERATION | Opcode.MOVE | Opcode.DROP | Opcode.CONSTANT:
                 self.plain(index, instruction)
@@ -132,9 +155,7 @@ class PythonWriter:
             case Opcode.JUMP_IF_TRUE | Opcode.JUMP_IF_FALSE:
                 return self._choice(index, instruction)
             case Opcode.LOOP_START:
-                self.write(index, f"{self.target(instruction.outputs[0])} = 0")
-                self.inside(index, f"if {self.source(instruction.inputs[0])} > 0:", index + 1, instruction.target)
-                return instruction.target
+                return self._counted(index, instruction)
             case _:
                 raise NotCompilable
 
@@ -151,11 +172,27 @@ class PythonWriter:
         if jump.opcode is Opcode.LOOP_NEXT:
             counter = self.target(jump.outputs[0])
             self.write(end, f"{counter} = {counter} + 1")
-            self.write(end, f"if {counter} >= {self.source(jump.inputs[0])}: break")
+            self.write(end, f"if {counter} >= {self.part(jump.inputs[0])}: break")
         elif jump.opcode is Opcode.JUMP_IF_TRUE:
-            self.write(end, f"if not {self.source(jump.inputs[0])}: break")
+            self.write(end, f"if not {self.alone(jump.inputs[0])}: break")
         self.indent -= 1
         self.open_loops.pop()
+
+    def _counted(self, index: int, start: Instruction) -> int:
+        """A loop that counts to a number."""
+        counter, limit = self.target(start.outputs[0]), self.part(start.inputs[0])
+        back = start.target - 1
+        jump = self.instructions[back]
+        if jump.opcode is Opcode.LOOP_NEXT and jump.target == index + 1 and jump.outputs == start.outputs:
+            if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
+                raise NotCompilable
+            self.open_loops.append(back)
+            self.inside(index, f"for {counter} in range({limit}):", index + 1, back)
+            self.open_loops.pop()
+        else:
+            self.write(index, f"{counter} = 0")
+            self.inside(index, f"if {limit} > 0:", index + 1, start.target)
+        return start.target
 
     def jump_back_to(self, index: int, end: int) -> int | None:
         """The jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet."""
@@ -164,7 +201,7 @@ class PythonWriter:
 
     def _choice(self, index: int, test: Instruction) -> int:
         """A jump forward that depends on a register."""
-        condition = self.source(test.inputs[0])
+        condition = self.alone(test.inputs[0])
         negated = "" if test.opcode is Opcode.JUMP_IF_FALSE else "not "
         if self.open_loops and test.target == self.open_loops[-1] + 1:
             self.write(index, f"if not {condition}: break")
@@ -184,9 +221,11 @@ class PythonWriter:
         """An instruction that leads to the next one."""
         value = ""
         if instruction.opcode is Opcode.OPERATION:
+            if self.statement(index, instruction):
+                return
             value = self.operation(index, instruction)
         elif instruction.opcode is Opcode.MOVE:
-            value = ", ".join(map(self.source, instruction.inputs))
+            value = ", ".join(map(self.alone, instruction.inputs))
         elif instruction.opcode is Opcode.CONSTANT:
             value = self._fresh(index, instruction.constant)
         self.assign(index, instruction, value)
@@ -196,34 +235,80 @@ class PythonWriter:
         targets = [self.target(register) for register in instruction.outputs]
         if value:
             self.write(index, value if not any(t != "_" for t in targets) else f"{', '.join(targets)} = {value}")
-        freed = [self.source(register) for register in instruction.cleared]
-        if len(targets) > 1 and "_" in targets:
-            freed.append("_")
-        if freed:
-            self.write(index, f"{' = '.join(freed)} = None")
+        self.clear(index, instruction, ["_"] if len(targets) > 1 and "_" in targets else [])
+
+    def clear(self, index: int, instruction: Instruction, more: Sequence[str] = ()) -> None:
+        """Clear what an instruction clears, those that were folded into it, and ``more``."""
+        kept = {register for register in instruction.outputs if register is not None}
+        registers = dict.fromkeys([*self.left, *instruction.cleared])
+        freed = [self.source(each) for each in registers if each not in self.folded and each not in kept]
+        self.left.clear()
+        if freed or more:
+            self.write(index, f"{' = '.join([*freed, *more])} = None")
+
+    def _fold(self, index: int, instruction: Instruction) -> None:
+        """Keep what an instruction computes for those who read it."""
+        register = instruction.outputs[0]
+        assert register is not None
+        if index in self.folding.repeated:
+            constant = instruction.constant
+            items = constant if isinstance(constant, list) else ()
+            reads = [self.alone(each) for each in instruction.inputs]
+            self.items[register] = [*reads, *(str(literal(item)) for item in items)]
+            self.folded[register] = f"({''.join(f'{item}, ' for item in self.items[register])})", False
+        else:
+            text = self.operation(index, instruction)
+            self.folded[register] = text, not text.isidentifier()
+            self.left += instruction.cleared
+
+    # ----------------------------------------------------------------------------------------------------- operations
+
+    def statement(self, index: int, instruction: Instruction) -> bool:
+        """Write an operation that is no expression; returns whether it was one."""
+        form = _STATEMENTS.get(instruction.operation)
+        if form is not None and all(output is None for output in instruction.outputs):
+            self.write(index, form.format(*map(self.part, instruction.inputs)))
+            self.clear(index, instruction)
+            return True
+        if instruction.node.kind != "prim::GetAttr":
+            return False
+        owner = self.part(instruction.inputs[0])
+        name = instruction.node.get_string("name")
+        table = module_table(instruction.node.inputs[0].type, name)
+        target = self.target(instruction.outputs[0])
+        if table is None or target == "_":
+            return False
+        self.write(index, f"try: {target} = {owner}.{table}[{name!r}]")
+        self.write(index, f"except KeyError: {target} = getattr({owner}, {name!r})")
+        self.clear(index, instruction)
+        return True
 
     def operation(self, index: int, instruction: Instruction) -> str:
         """The expression that an operation is."""
-        reads = [self.source(register) for register in instruction.inputs]
+        reads = [self.part(register) for register in instruction.inputs]
         function = instruction.operation
         if len(reads) == 2 and function in _INFIX and not (function in _IDENTITY and any(map(_is_literal, reads))):
             return f"{reads[0]} {_INFIX[function]} {reads[1]}"
         if len(reads) == 2 and function is operator.getitem:
-            return f"{reads[0]}[{reads[1]}]"
+            return f"{reads[0]}[{self.alone(instruction.inputs[1])}]"
         if len(reads) == 1 and function in _PREFIX:
             return f"{_PREFIX[function]}{reads[0]}"
         form = _FORMS.get(instruction.node.kind)
         text = form(instruction.node, reads) if form is not None else None
-        return self._call(index, instruction, reads) if text is None else text
+        return self._call(index, instruction) if text is None else text
 
-    def _call(self, index: int, instruction: Instruction, reads: list[str]) -> str:
+    def _call(self, index: int, instruction: Instruction) -> str:
         found = instruction.node.operator
         function: Operation | None = instruction.operation
+        reads = [self.alone(register) for register in instruction.inputs]
         arguments = reads
         if found is not None and found.invocation_for_node is not None:
             shortest = found.invocation_of(instruction.node)
             function = shortest.function
-            arguments = [reads[i] for i in shortest.positional] + [f"{name}={reads[i]}" for name, i in shortest.named]
+            arguments = [reads[i] for i in shortest.positional]
+            if shortest.spreads:
+                arguments[-1:] = self.items.get(instruction.inputs[shortest.positional[-1]]) or arguments[-1:]
+            arguments += [*map(str, shortest.constants), *(f"{name}={reads[i]}" for name, i in shortest.named)]
         self.names[f"f{index}"] = function
         return f"f{index}({', '.join(arguments)})"
 
@@ -255,8 +340,22 @@ def _is_literal(text: str) -> bool:
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
+_STATEMENTS: Final[dict[Any, str]] = {
+    append: "{0}.append({1})",
+    set_item: "{0}[{1}] = {2}",
+    operator.setitem: "{0}[{1}] = {2}",
+    operator.delitem: "del {0}[{1}]",
+}
+"""Operations whose result nobody needs, as statements."""
+
+
 def _list(node: Node, reads: Sequence[str]) -> str:
     return f"[{', '.join(reads)}]"
+
+
+def _derived_index(node: Node, reads: Sequence[str]) -> str:
+    index, start, step = reads
+    return f"{start} + {index}" if step == "1" else f"{start} + {index} * {step}"
 
 
 def _dict(node: Node, reads: Sequence[str]) -> str:
@@ -268,6 +367,13 @@ def _tuple(node: Node, reads: Sequence[str]) -> str | None:
     if isinstance(type, TupleType) and type.fields is not None:
         return None
     return f"({''.join(f'{item}, ' for item in reads)})"
+
+
+def _attribute(node: Node, reads: Sequence[str]) -> str | None:
+    name = node.get_string("name")
+    if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name):
+        return None
+    return f"{reads[0]}.{name}" if module_table(node.inputs[0].type, name) is None else None
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
@@ -283,8 +389,10 @@ _FORMS: Final[dict[str, Callable[[Node, Sequence[str]], str | None]]] = {
     "prim::ListConstruct": _list,
     "prim::DictConstruct": _dict,
     "prim::TupleConstruct": _tuple,
+    "prim::GetAttr": _attribute,
     "prim::TupleUnpack": _several,
     "prim::ListUnpack": _several,
+    "aten::__derive_index": _derived_index,
     "prim::unchecked_cast": _itself,
     "prim::unchecked_unwrap_optional": _itself,
 }

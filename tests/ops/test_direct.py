@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from rekindle.ops.direct import DIRECT
-from tests.ops.calling import operator
+from rekindle.ops.direct import DIRECT, IN_PIECES, SPREADS
+from tests.ops.calling import call, operator
 
 NUMBERS = {"ScalarType", "ScalarType?", "Layout", "Layout?", "MemoryFormat", "MemoryFormat?"}
 
@@ -53,6 +53,60 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "type_as": (_x(), _whole()),
     "logical_and": (_x() > 0, _x() > 1),
     "logical_or": (_x() > 0, _x() > 1),
+    "bitwise_not": (_whole(),),
+    "bitwise_xor.Tensor": (_whole(), _whole().t()),
+    "clamp_max": (_x(), 1.5),
+    "clamp_min": (_x(), -0.5),
+    "cumprod": (_x(), 1),
+    "flip": (_x(), [0, 1]),
+    "full_like": (_x(), 2.5),
+    "masked_select": (_x(), _x() > 0),
+    "outer": (_x()[0], _x()[1]),
+    "rsub.Scalar": (_x(), 1.5),
+    "tril": (_x(), 1),
+    "triu": (_x(), -1),
+    "addcdiv": (_x(), _x(), _x().t()),
+    "addcmul": (_x(), _x(), _x().t()),
+    "all.dim": (_x() > 0, 1, True),
+    "any.dim": (_x() > 0, 1, False),
+    "amax": (_x(), [-1], True),
+    "amin": (_x(), [], False),
+    "argsort": (_x(), 1, True),
+    "dropout": (_x(), 0.5, False),
+    "lerp.Tensor": (_x(), -_x(), _x().t()),
+    "logsumexp": (_x(), [1], True),
+    "max.dim": (_x(), 1, True),
+    "min.dim": (_x(), 0, False),
+    "prod.dim_int": (_x(), 1, True),
+    "roll": (_x(), [1], [0]),
+    "sort": (_x(), 1, True),
+    "where.ScalarOther": (_x() > 0, _x(), 2.5),
+    "where.ScalarSelf": (_x() > 0, 2.5, _x()),
+    "as_strided": (_x(), [2, 2], [3, 1], 1),
+    "batch_norm": (_x(), _x()[0], _x()[1], _x()[0], _x()[1].abs(), False, 0.1, 1e-5, True),
+    "conv1d": (_x()[None], _x()[None], _x()[0, :1], [1], [1], [1], 1),
+    "conv2d": (_x()[None], _x()[None, None], None, [1, 2], [1, 0], [1, 1], 1),
+    "conv3d": (_x()[None, None], _x()[None, None, None], None, [1, 1, 1], [0, 0, 0], [1, 1, 1], 1),
+    "group_norm": (_x()[None], 3, _x()[0], _x()[1], 1e-3, False),
+    "layer_norm": (_x(), [3], _x()[0], _x()[1], 1e-3, False),
+    "max_pool2d": (_x()[None], [2, 2], [], [0, 0], [1, 1], False),
+    "narrow": (_x(), 1, 1, 2),
+    "topk": (_x(), 2, 1, True, True),
+    "repeat": (_x(), [2, 1]),
+    "unfold": (_x(), 1, 2, 1),
+    "adaptive_avg_pool2d": (_x()[None], [2, 1]),
+    "avg_pool2d": (_x()[None], [2, 2], [1, 1], [0, 0], False, True, None),
+    "elu": (_x(), 1.5, 1.0, 0.5),
+    "hardtanh": (_x(), -0.5, 0.5),
+    "leaky_relu": (_x(), 0.25),
+    "scaled_dot_product_attention": (_x()[None], _x()[None], _x()[None], None, 0.0, True),
+    "softplus": (_x(), 2.0, 10.0),
+}
+PIECES: dict[str, tuple[Any, ...]] = {
+    "chunk": (_x(), 2, 1),
+    "split.Tensor": (_x(), 2, 1),
+    "split_with_sizes": (_x(), [1, 2], 1),
+    "unbind.int": (_x(), 1),
 }
 _BY_NUMBER = {"size.int", "softmax.int", "log_softmax.int", "cumsum", "unsqueeze", "squeeze.dim"}
 
@@ -69,6 +123,8 @@ def _samples(name: str) -> tuple[Any, ...]:
 
 
 def _describe(value: Any) -> object:
+    if isinstance(value, (list, tuple)):
+        return [_describe(item) for item in value]
     if not isinstance(value, torch.Tensor):
         return type(value), value
     bits = value.contiguous().numpy().tobytes()
@@ -97,10 +153,27 @@ def test_the_answer_is_the_overloads(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(DIRECT))
 def test_no_number_for_a_dtype_is_passed(name: str) -> None:
-    """And the result is one Tensor or number: a list of Tensors would come back as a tuple."""
+    """And the result is one Tensor or number, or several Tensors: a list of them would come back as a tuple."""
     schema = operator(name).schema
-    assert len(schema.returns) == 1
-    assert str(schema.returns[0].type) in {"Tensor", "int", "bool", "Scalar"}
+    kinds = {str(result.type) for result in schema.returns}
+    assert kinds == {"Tensor"} or (len(schema.returns) == 1 and kinds <= {"int", "bool", "Scalar"})
     passed = schema.arguments[: DIRECT[name][1]]
     assert not any(argument.kwarg_only for argument in passed)
     assert not NUMBERS & {argument.spelling for argument in passed}
+
+
+@pytest.mark.parametrize("name", list(IN_PIECES))
+def test_pieces_are_those_of_the_overload(name: str) -> None:
+    direct, most = IN_PIECES[name]
+    arguments = PIECES[name.removeprefix("aten::")]
+    assert len(arguments) == most
+    answer = direct(*arguments)
+    assert isinstance(answer, tuple)
+    assert _describe(answer) == _describe(call(name, *arguments))
+
+
+@pytest.mark.parametrize("name", sorted(SPREADS))
+def test_sizes_may_be_spread(name: str) -> None:
+    *first, sizes = SAMPLES[name.removeprefix("aten::")]
+    direct, _ = DIRECT[name]
+    assert _describe(direct(*first, *sizes)) == _describe(direct(*first, sizes))

@@ -79,13 +79,12 @@ def test_numbers_live_in_variables() -> None:
     assert (
         written(program)
         == """\
- (r0, r3, r4, r5, r6, ) = (registers[0], registers[3], registers[4], registers[5], registers[6], )
+ (r0, r3, r4, r5, ) = (registers[0], registers[3], registers[4], registers[5], )
  while True:
-  r6 = r5 * r3
-  r4 = r4 + r6
+  r4 = r4 + (r5 * r3)
   r5 = r5 + 1
   if r5 >= r0: break
- (registers[4], registers[5], registers[6], ) = (r4, r5, r6, )"""
+ (registers[4], registers[5], ) = (r4, r5, )"""
     )
 
 
@@ -185,14 +184,13 @@ def test_a_loop_over_tensors_that_stops_early(compiled: list[bool]) -> None:
     assert (
         written(program)
         == """\
- (r0, r2, r4, r6, r7, ) = (registers[0], registers[2], registers[4], registers[6], registers[7], )
+ (r0, r2, r4, r6, ) = (registers[0], registers[2], registers[4], registers[6], )
  while True:
   registers[5] = f2(registers[5], r4)
-  r7 = r6 < r2
-  if not r7: break
+  if not r6 < r2: break
   r6 = r6 + 1
   if r6 >= r0: break
- (registers[6], registers[7], ) = (r6, r7, )"""
+ (registers[6], ) = (r6, )"""
     )
 
 
