@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.archive.collection import no_collection
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.foreign import is_installed
 from rekindle.archive.legacy import MODEL, read_legacy
@@ -31,6 +30,7 @@ from rekindle.archive.texts import ProgramTexts
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.collection import no_collection
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.libraries import package_of
 

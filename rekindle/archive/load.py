@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.archive.collection import no_collection
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
@@ -18,6 +17,7 @@ from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.values import ValueBuilder
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.collection import no_collection
 from rekindle.ir.type_parser import custom_class
 from rekindle.program.module import ScriptModule
 from rekindle.program.source_importer import SourceImporter

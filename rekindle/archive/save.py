@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.collection import no_collection
 from rekindle.archive.debug_records import write_debug_records
 from rekindle.archive.format_version import version_for
 from rekindle.archive.pickle_writer import ValuePickler
@@ -18,6 +17,7 @@ from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir.attributes import AttributeValue, constant_attribute
@@ -137,11 +138,29 @@ class Block:
             self.add_output(mapped(old))
         return local
 
-    def _renumber(self) -> None:
-        position = FIRST_POSITION
-        for node in self.nodes:
-            position += POSITION_GAP
-            node._position = position
+    def _make_room(self, node: Node) -> None:
+        """Number the nodes around ``node`` anew: so many that they have room again, and no more, so that inserting many
+        nodes in one place takes time in proportion to them."""
+        end = self.return_node
+        first = last = node
+        count = 1
+        while True:
+            for _ in range(count):
+                first, count = (first, count) if first.prev is end else (first.prev, count + 1)
+                last, count = (last, count) if last.next is end else (last.next, count + 1)
+            high = None if last.next is end else last.next._position
+            if first.prev is not end:
+                low = first.prev._position
+            else:
+                low = FIRST_POSITION if high is None else high - (count + 1) * POSITION_GAP
+            gap = POSITION_GAP if high is None else (high - low) // (count + 1)
+            if gap >= _ROOM:
+                break
+        stop = last.next
+        while first is not stop:
+            low += gap
+            first._position = low
+            first = first.next
 
     def _destroy_contents(self) -> None:
         self.return_node.remove_all_inputs()
@@ -149,6 +168,10 @@ class Block:
             node.destroy()
         while self.param_node._outputs:
             self.param_node.erase_output(len(self.param_node._outputs) - 1)
+
+
+_ROOM: Final = 1 << 20
+"""Between the positions of neighbours that were numbered anew: room for twenty nodes, at least."""
 
 
 class Graph:

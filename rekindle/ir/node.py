@@ -431,7 +431,7 @@ class Node:
     # ------------------------------------------------------------------------------------------- order
 
     def _assign_position(self) -> None:
-        """Number the node between its neighbours; renumber the block where there is no room."""
+        """Number the node between its neighbours; where there is no room, these make some."""
         assert self.owning_block is not None
         end = self.owning_block.return_node
         before = FIRST_POSITION if self.prev is end else self.prev._position
@@ -444,7 +444,7 @@ class Node:
             return
         self._position = (before + after) // 2
         if self._position == before:
-            self.owning_block._renumber()
+            self.owning_block._make_room(self)
 
     def is_before(self, other: Node) -> bool:
         """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
@@ -483,7 +483,7 @@ class Node:
 
 FIRST_POSITION = 0
 POSITION_GAP = 1 << 40
-"""Between the positions of two neighbours when a block is numbered: room for forty nodes in one place."""
+"""Between the positions of two neighbours that are appended one after the other: room for forty nodes in one place."""
 
 
 def _position(node: Node) -> float:

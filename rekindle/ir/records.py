@@ -14,6 +14,7 @@ from rekindle.errors import (
     known_failure,
     remember_failure,
 )
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.schema import FunctionSchema
 
@@ -88,7 +89,7 @@ class FunctionRecord:
         """
         definer = self.definer
         if self._state != "defined" and definer is not None:
-            with COMPILING:
+            with COMPILING, no_collection():
                 self._define_now(definer, called_from)
 
     def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, Source, SourceRange
 from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.values import FunctionValue
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -95,6 +96,7 @@ class CompilationUnit:
         """
         self._define(source, caller_resolver(1))
 
+    @no_collection()
     def _define(self, source: str, outer: Resolver) -> None:
         diagnostics = Diagnostics()
         functions, classes, lost = parse_program(source, diagnostics)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.runtime.hot_loops import HotLoops
 from rekindle.runtime.instructions import Instruction, Opcode, describe_constant
@@ -31,15 +32,15 @@ class Code:
     """The instructions of a graph, shared by everyone who runs it.
 
     ``template`` is what the registers hold at the start: the constants, whose registers are ``constants``. The
-    arguments go to the first ``argument_count`` of them. ``segments`` are the instructions in the form that the
-    interpreter runs.
+    arguments go to the first ``argument_count`` of them.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
     """
 
     def __init__(self, graph: Graph, name: str) -> None:
-        lowered = lower(graph)
+        with no_collection():
+            lowered = lower(graph)
         self.name = name
         self.graph = graph
         self.argument_count = len(graph.inputs)
@@ -47,7 +48,11 @@ class Code:
         self.template = lowered.template
         self.constants = tuple(lowered.constants)
         self.hot = HotLoops(lowered.instructions, lowered.light)
-        self.segments: Sequence[Segment] = segments_of(lowered.instructions, self.hot)
+
+    @cached_property
+    def segments(self) -> Sequence[Segment]:
+        """The instructions in the form that the interpreter runs."""
+        return segments_of(self.instructions, self.hot)
 
     @property
     def basename(self) -> str:

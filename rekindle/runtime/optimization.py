@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.passes import Pass, PassManager
 from rekindle.passes.base import Observer
@@ -29,4 +30,5 @@ def optimize(
     """Run ``passes`` on ``graph``; returns whether anything changed. Changes count for the process, unless they are
     noted in ``changes``."""
     log = process_changes() if changes is None else changes
-    return PassManager(changes=log, observe=observe).run(graph, passes)
+    with no_collection():
+        return PassManager(changes=log, observe=observe).run(graph, passes)

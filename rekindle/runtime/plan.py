@@ -25,6 +25,7 @@ from typing import Any
 
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
+from rekindle.ir.collection import no_collection
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable, PythonWriter, literal
@@ -44,13 +45,14 @@ class ExecutionPlan:
     __slots__ = ("_indices", "code", "function", "source")
 
     def __init__(self, code: Code) -> None:
-        writer = _PlanWriter(code)
-        writer.whole()
-        self.code = code
-        self.source = "\n".join([writer.head(), *writer.lines])
-        self._indices = writer.indices
-        names = {**writer.names, _PLAN: self}
-        exec(compile(self.source, f"<rekindle plan of {code.name}>", "exec"), names)  # noqa: S102 (the text is ours)
+        with no_collection():
+            writer = _PlanWriter(code)
+            writer.whole()
+            self.code = code
+            self.source = "\n".join([writer.head(), *writer.lines])
+            self._indices = writer.indices
+            names = {**writer.names, _PLAN: self}
+            exec(compile(self.source, f"<rekindle plan of {code.name}>", "exec"), names)  # noqa: S102 (the text is ours)
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:

@@ -14,6 +14,7 @@ import torch
 
 import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
+from rekindle.ir.collection import no_collection
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.tracebacks import KEEP_INTERNAL_FRAMES
@@ -60,6 +61,7 @@ def script(obj: Any) -> Any:
         raise error.with_traceback(None) from error.__cause__
 
 
+@no_collection()
 def _compiled(obj: Any) -> Any:
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj

@@ -1,7 +1,7 @@
-"""Python's collector of garbage, which loading and saving keep waiting.
+"""Python's collector of garbage, which compiling, loading and saving keep waiting.
 
-Reading a program makes some hundred thousand objects, all of which stay. The collector looks at them, and at whatever
-else the process holds, again and again, which takes more time than all the rest.
+Reading or compiling a program makes some hundred thousand objects, all of which stay. The collector looks at them, and
+at whatever else the process holds, again and again, which takes more time than all the rest.
 """
 
 from __future__ import annotations
