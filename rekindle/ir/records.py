@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rekindle.errors import (
     CompileError,
@@ -38,6 +39,8 @@ class FunctionRecord:
     """What the runtime has made of the graph; it owns this slot."""
     binder: object = field(default=None, repr=False)
     """What the runtime has made of the schema; it owns this slot too."""
+    runner: Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
     _state: str = "undefined"
 
     @property
@@ -74,12 +77,12 @@ class FunctionRecord:
     def define(self, graph: Graph, schema: FunctionSchema) -> None:
         self._graph = graph
         self._schema = schema
-        self.executable = self.binder = None
+        self.executable = self.binder = self.runner = None
 
     def declare(self, schema: FunctionSchema | None) -> None:
         """Make the schema known before the graph is; with None forget it."""
         self._schema = schema
-        self.binder = None
+        self.binder = self.runner = None
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
         """Compile the function now, if that has not been done.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from threading import get_ident
 from typing import Any, Final
 
 from rekindle.ir.graph import Graph
@@ -11,21 +11,14 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
 from rekindle.runtime import executor
-from rekindle.runtime.arguments import binder_of, describe
+from rekindle.runtime.arguments import Runner, binder_of, describe
 from rekindle.runtime.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute, start
 from rekindle.runtime.futures import Future
 
-Interceptor = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
-
-
-class _Thread(threading.local):
-    interceptor: Interceptor | None = None
-
-
-this_thread: Final = _Thread()
-"""Its ``interceptor`` is what this thread does in place of calls from Python. :mod:`rekindle.tracing` sets it while it
-records them."""
+interceptors: Final[dict[int, Runner]] = {}
+"""What threads, by their idents, do in place of calls from Python. :mod:`rekindle.tracing` enters those that record
+them."""
 
 
 def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -34,17 +27,19 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     Raises:
         ArgumentError: they do not fit its schema.
     """
-    intercept = this_thread.interceptor
-    if intercept is not None:
-        return intercept(record, args, kwargs)
-    return run(record, args, kwargs)
+    if interceptors:
+        intercept = interceptors.get(get_ident())
+        if intercept is not None:
+            return intercept(record, args, kwargs)
+    return (record.runner or runner_of(record))(record, args, kwargs)
 
 
-def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """As :func:`call`, whatever this thread is doing."""
-    binder: Any = record.binder or binder_of(record)
-    result = execute(record, binder.bind(args, kwargs))
-    return result if binder.gives_as_is else binder.result(result)
+def runner_of(record: FunctionRecord) -> Runner:
+    """What calls ``record`` from Python, whatever the thread is doing; made when it is first called."""
+    found = record.runner
+    if found is None:
+        found = record.runner = binder_of(record).runner(execute)
+    return found
 
 
 def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import torch
 
@@ -15,7 +15,7 @@ from rekindle.frontend.emission import SelfBinding
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
-from rekindle.program.calling import call, fit_value
+from rekindle.program.calling import call, fit_value, interceptors, runner_of
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
@@ -36,6 +36,16 @@ _OF_FORWARD = frozenset(
 )
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
 
+
+_HOOKS_OF_ALL: Final = tuple(
+    getattr(torch.nn.modules.module, f"_global_{name}_hooks")
+    for name in ("forward", "forward_pre", "backward", "backward_pre")
+)
+"""The hooks that are registered for every module."""
+
+_ModuleClass: Final[Any] = torch.nn.Module
+_CALL: Final = _ModuleClass.__call__
+"""How modules are called, unless somebody who watches them puts something else in its place."""
 
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
 """Methods of PyTorch's containers that change which items there are."""
@@ -142,6 +152,25 @@ class ScriptModule(torch.nn.Module, Savable):
             ArgumentError: they do not fit.
         """
         self.forward.compile(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward``, with the hooks that Python has registered."""
+        own = self.__dict__
+        if (
+            interceptors
+            or own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or own.get("_compiled_call_impl") is not None
+            or any(_HOOKS_OF_ALL)
+            or _ModuleClass.__call__ is not _CALL
+        ):
+            return super().__call__(*args, **kwargs)
+        record = self._rekindle_type.methods.get("forward")
+        if record is None:
+            return self.forward(*args, **kwargs)
+        return (record.runner or runner_of(record))(record, (self, *args), kwargs)
 
     def define(self, source: str) -> None:
         """Compile the methods in ``source``, a program text whose functions take ``self`` first, and add them.

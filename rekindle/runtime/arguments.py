@@ -9,6 +9,7 @@ converted into a new one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -48,28 +49,46 @@ def binder_of(record: FunctionRecord) -> Binder:
     return found
 
 
+Runner = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
+"""Calls a function: with its record, and the arguments by position and by name."""
+
+
 class Binder:
     """What :func:`bind` does for one schema, prepared, and what becomes of results.
 
     ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
-    comparison. ``gives_as_is`` says that Python gets results as they are, without :meth:`result`.
+    comparison.
     """
-
-    __slots__ = ("_converters", "_result", "bind", "gives_as_is", "schema")
 
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
         self._converters = [converter_for(argument.type) for argument in schema.arguments]
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
-        self.gives_as_is = not holds_named_tuple(self._result)
-        names: dict[str, Any] = {"arrange": self._arrange, "convert": self._convert}
-        text = "\n".join(_binding(schema, names))
+        self._gives_as_is = not holds_named_tuple(self._result)
+
+    @cached_property
+    def bind(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]:
+        """See :func:`bind`."""
+        return self._written("args, kwargs", "", {})
+
+    def runner(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
+        """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
+        if self._gives_as_is:
+            return self._written("record, args, kwargs", "execute(record, {})", {"execute": execute})
+        return self._written(
+            "record, args, kwargs", "result(execute(record, {}))", {"execute": execute, "result": self.result}
+        )
+
+    def _written(self, parameters: str, use: str, names: dict[str, Any]) -> Callable[..., Any]:
+        names = {**names, "arrange": self._arrange, "convert": self._convert}
+        text = "\n".join(_binding(self.schema, parameters, use or "{}", names))
         exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
-        self.bind: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]] = names["bind"]
+        written: Callable[..., Any] = names["bind"]
+        return written
 
     def result(self, value: Any) -> Any:
         """What Python's user gets of a result: NamedTuples are of their class."""
-        return value if self.gives_as_is else to_python(value, self._result)
+        return value if self._gives_as_is else to_python(value, self._result)
 
     def _convert(self, index: int, value: Any) -> Any:
         try:
@@ -137,18 +156,19 @@ class Binder:
         return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"
 
 
-def _binding(schema: FunctionSchema, names: dict[str, Any]) -> Iterator[str]:
-    """The lines of what binds the arguments of ``schema``; what they call goes into ``names``."""
+def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any]) -> Iterator[str]:
+    """The lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
+    ``names``."""
     count = len(schema.arguments)
     everything = "".join(f"a{index}, " for index in range(count))
-    yield "def bind(args, kwargs):"
+    yield f"def bind({parameters}):"
     yield f" if kwargs or len(args) != {count}: args = arrange(args, kwargs)"
     yield f" ({everything}) = args"
     for index, argument in enumerate(schema.arguments):
         test = _fits_not(f"a{index}", argument.type, names)
         if test:
             yield f" if {test}: a{index} = convert({index}, a{index})"
-    yield f" return ({everything})"
+    yield f" return {use.format(f'({everything})')}"
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:

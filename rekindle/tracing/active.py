@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rekindle.program.calling import Interceptor, this_thread
+from rekindle.program.calling import interceptors
+from rekindle.runtime.arguments import Runner
 
 if TYPE_CHECKING:
     from rekindle.tracing.recorder import Recorder
@@ -19,7 +20,7 @@ class _Active(threading.local):
 
 _active = _Active()
 
-intercept_call: Interceptor | None = None
+intercept_call: Runner | None = None
 """A slot: what becomes of calls of compiled functions while something is recorded.
 :mod:`rekindle.tracing.compiled_calls` fills it."""
 
@@ -33,8 +34,17 @@ def active_recorder() -> Recorder | None:
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
     saved, _active.recorder = _active.recorder, recorder
-    intercepted, this_thread.interceptor = this_thread.interceptor, None if recorder is None else intercept_call
+    _intercept(recorder)
     try:
         yield
     finally:
-        _active.recorder, this_thread.interceptor = saved, intercepted
+        _active.recorder = saved
+        _intercept(saved)
+
+
+def _intercept(recorder: Recorder | None) -> None:
+    """Have ``recorder`` see this thread's calls of compiled functions."""
+    if recorder is None or intercept_call is None:
+        interceptors.pop(threading.get_ident(), None)
+    else:
+        interceptors[threading.get_ident()] = intercept_call

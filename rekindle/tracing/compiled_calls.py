@@ -12,7 +12,7 @@ from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import FunctionType
-from rekindle.program import calling
+from rekindle.program.calling import runner_of
 from rekindle.program.module import ScriptModule
 from rekindle.scripting import markers
 from rekindle.tracing import active, autocasting
@@ -36,7 +36,8 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     if autocasting.is_on():
         recorder.bake_setting(f"autocasting in the compiled '{record.basename}'", "on", "the trace calls it without")
     with recording(None):
-        result = calling.run(record, [all_plain(item) for item in args], {k: all_plain(v) for k, v in kwargs.items()})
+        plain = {name: all_plain(item) for name, item in kwargs.items()}
+        result = runner_of(record)(record, [all_plain(item) for item in args], plain)
     _, plan = match_schemas(record.basename, [record.schema], place, given, keywords)
     recorder.grad_mode.sync(recorder.graph)
     inputs = plan.inputs(recorder.graph, place)
