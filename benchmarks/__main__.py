@@ -22,7 +22,19 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import archives, compile_time, execution, fork_wait, interpreter, overhead, strategies, trace_time
+from benchmarks import (
+    archives,
+    compile_time,
+    execution,
+    fork_wait,
+    graph_size,
+    imports,
+    interpreter,
+    overhead,
+    plots,
+    strategies,
+    trace_time,
+)
 from benchmarks.peers import PEERS
 from benchmarks.workloads import WORKLOADS
 
@@ -37,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workload", default="", help="of the workloads, only those with this in their names")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=[], help="peers beside eager, rekindle, torch.jit")
     parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
+    parser.add_argument("--plot", type=Path, help="where a picture of the time to compile by size goes, an SVG")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
     found: dict[str, Any] = {"machine": machine()}
@@ -95,6 +108,22 @@ def _compile_time(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _graph_size(options: argparse.Namespace) -> list[Any]:
+    rows = graph_size.run(1, (500, 1_000)) if options.quick else graph_size.run()
+    _show("Time to compile programs of growing size", graph_size.table(rows))
+    if options.plot is not None:
+        families = {name: [(row.nodes, row.total) for row in rows if row.what == name] for name in graph_size.FAMILIES}
+        text = plots.lines("Time to compile, by the size of the program", "nodes", "seconds", families)
+        options.plot.write_text(text, encoding="utf-8")
+    return rows
+
+
+def _imports(options: argparse.Namespace) -> list[Any]:
+    rows = imports.run(1 if options.quick else imports.ROUNDS)
+    _show("What importing takes", imports.table(rows))
+    return rows
+
+
 def _trace_time(options: argparse.Namespace) -> list[Any]:
     rows = trace_time.run(1 if options.quick else trace_time.ROUNDS)
     _show("Time to trace BERT-base, each in a fresh process", trace_time.table(rows))
@@ -124,6 +153,8 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "overhead": _overhead,
     "strategies": _strategies,
     "compile_time": _compile_time,
+    "graph_size": _graph_size,
+    "imports": _imports,
     "trace_time": _trace_time,
     "interpreter": _interpreter,
     "fork_wait": _fork_wait,

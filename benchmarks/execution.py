@@ -2,9 +2,10 @@
 
 A workload is compiled and called by each peer, and the answers are compared, before anything is timed. Then the peers
 take turns: every round times each once, one after the other, so that a machine that grows slower slows all of them. A
-time is that of one call: the median over the rounds, each of which calls as often as takes a few milliseconds. A ratio
-is the median of the rounds' ratios. Nothing needs a gradient, PyTorch runs on one thread, and Python's garbage
-collector rests, unless ``run`` is told otherwise.
+time is that of one call: the median over the rounds, each of which calls as often as takes a millisecond. A ratio
+is the median of the rounds' ratios. Nothing needs a gradient, and Python's garbage collector rests. PyTorch runs on one
+thread, unless ``run`` is told otherwise, and the clock is that of the thread, which stands still while the machine does
+something else; with more threads it is the one on the wall.
 
 The first call is told by itself, with the compilation before it; it follows eager's, which warms PyTorch up. Memory is
 what tensors take at most during a call, beyond what they took before it, as PyTorch's own profiler sees them.
@@ -84,7 +85,7 @@ def run(
     try:
         for workload in workloads:
             with torch.no_grad():
-                yield _measure(workload, rounds, peers, slice)
+                yield _measure(workload, rounds, peers, slice, time.thread_time if threads == 1 else time.perf_counter)
     finally:
         torch.set_num_threads(before)
 
@@ -100,7 +101,7 @@ def _successor(n: int) -> int:
     return n + 1
 
 
-def _measure(workload: Workload, rounds: int, peers: Sequence[str], slice: float) -> Row:
+def _measure(workload: Workload, rounds: int, peers: Sequence[str], slice: float, clock: Callable[[], float]) -> Row:
     torch.manual_seed(0)
     case = workload.make()
     expected = case.program(*case.arguments)
@@ -112,7 +113,7 @@ def _measure(workload: Workload, rounds: int, peers: Sequence[str], slice: float
             calls[name] = _prepare(name, case, expected, timed)
         except Unavailable as why:
             timed.unavailable = str(why)
-    times = interleaved([lambda call=call: call(*case.arguments) for call in calls.values()], rounds, slice)  # type: ignore[misc]
+    times = interleaved([lambda call=call: call(*case.arguments) for call in calls.values()], rounds, slice, clock)  # type: ignore[misc]
     by_peer = dict(zip(calls, times, strict=True))
     for name, found in by_peer.items():
         timed = row.peers[name]

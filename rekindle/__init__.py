@@ -125,10 +125,11 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
-    # Scripting fills slots of the floors below it: source text, for example, sees the names of the Python around it.
-    importlib.import_module("rekindle.scripting")
-    importlib.import_module("rekindle.archive")
-    found = getattr(importlib.import_module(home), name)
+    with importlib.import_module("rekindle.ir.collection").no_collection():
+        # Scripting fills slots of the floors below it: source text, for example, sees the names of Python around it.
+        importlib.import_module("rekindle.scripting")
+        importlib.import_module("rekindle.archive")
+        found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found
 

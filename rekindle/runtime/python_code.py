@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Operation
-from rekindle.ir.types import TupleType
+from rekindle.ir.types import TensorType, TupleType
 from rekindle.ops.lists import append, set_item
 from rekindle.ops.objects import module_table
 from rekindle.runtime.folding import foldable
@@ -358,6 +358,22 @@ def _derived_index(node: Node, reads: Sequence[str]) -> str:
     return f"{start} + {index}" if step == "1" else f"{start} + {index} * {step}"
 
 
+def _slice(node: Node, reads: Sequence[str]) -> str | None:
+    """A part of a tensor, as Python programs write it: that is read faster."""
+    if not isinstance(node.inputs[0].type, TensorType) or len(reads) != 5 or reads[4] != "1":
+        return None
+    if reads[1] not in _FIRST_DIMENSIONS:
+        return None
+    start, end = ("" if each == "None" else each for each in reads[2:4])
+    return f"{reads[0]}[{':, ' * int(reads[1])}{start}:{end}]"
+
+
+def _select(node: Node, reads: Sequence[str]) -> str | None:
+    if not isinstance(node.inputs[0].type, TensorType) or len(reads) != 3 or reads[1] != "0":
+        return None
+    return f"{reads[0]}[{reads[2]}]"
+
+
 def _dict(node: Node, reads: Sequence[str]) -> str:
     return f"{{{', '.join(f'{key}: {value}' for key, value in zip(reads[::2], reads[1::2], strict=True))}}}"
 
@@ -385,6 +401,8 @@ def _itself(node: Node, reads: Sequence[str]) -> str:
     return reads[0]
 
 
+_FIRST_DIMENSIONS: Final = ("0", "1", "2", "3")
+
 _FORMS: Final[dict[str, Callable[[Node, Sequence[str]], str | None]]] = {
     "prim::ListConstruct": _list,
     "prim::DictConstruct": _dict,
@@ -393,6 +411,8 @@ _FORMS: Final[dict[str, Callable[[Node, Sequence[str]], str | None]]] = {
     "prim::TupleUnpack": _several,
     "prim::ListUnpack": _several,
     "aten::__derive_index": _derived_index,
+    "aten::select": _select,
+    "aten::slice": _slice,
     "prim::unchecked_cast": _itself,
     "prim::unchecked_unwrap_optional": _itself,
 }

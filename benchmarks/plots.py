@@ -1,0 +1,62 @@
+"""Lines in a picture, as SVG: a few hundred bytes of text that need no library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+WIDTH, HEIGHT = 720, 400
+LEFT, RIGHT, TOP, BOTTOM = 64, 170, 48, 52
+COLORS: Final = ("#0b6e99", "#c2571a", "#3f7d3a", "#7a4f9a", "#8a6d00")
+
+Line = Sequence[tuple[float, float]]
+
+
+def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line]) -> str:
+    """A picture of lines from the origin, each named at its end."""
+    x_most = _round_up(max(x for line in data.values() for x, _ in line))
+    y_most = _round_up(max(y for line in data.values() for _, y in line))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across, down = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+        return LEFT + across * x / x_most, HEIGHT - BOTTOM - down * y / y_most
+
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{LEFT}" y="26" font-size="16" fill="#222222">{title}</text>',
+    ]
+    for tick in range(6):
+        x, y = x_most * tick / 5, y_most * tick / 5
+        (left, level), (right, _), (below, bottom) = at(0, y), at(x_most, y), at(x, 0)
+        parts.append(f'<line x1="{left:.0f}" y1="{level:.0f}" x2="{right:.0f}" y2="{level:.0f}" stroke="#dddddd"/>')
+        parts.append(f'<text x="{left - 8:.0f}" y="{level + 4:.0f}" text-anchor="end" fill="#444444">{y:g}</text>')
+        parts.append(f'<text x="{below:.0f}" y="{bottom + 20:.0f}" text-anchor="middle" fill="#444444">{x:,.0f}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 10}" text-anchor="middle" fill="#222222">{x_name}</text>')
+    parts.append(f'<text x="14" y="{TOP - 6}" fill="#222222" font-size="12">{y_name}</text>')
+    ends = _apart({name: at(*line[-1])[1] for name, line in data.items()})
+    for (name, line), color in zip(data.items(), COLORS):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in line))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in (at(*point) for point in line)
+        ]
+        parts.append(f'<text x="{at(*line[-1])[0] + 10:.0f}" y="{ends[name] + 4:.0f}" fill="{color}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * power >= value)
+
+
+def _apart(places: Mapping[str, float], least: float = 16) -> dict[str, float]:
+    """The same places with room for a line of text between them."""
+    found: dict[str, float] = {}
+    for name, place in sorted(places.items(), key=lambda item: item[1]):
+        found[name] = max([place, *(other + least for other in found.values())])
+    return found
