@@ -23,9 +23,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from rekindle.ir.collection import no_collection
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
-from rekindle.ir.collection import no_collection
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable, PythonWriter, literal

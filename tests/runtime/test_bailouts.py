@@ -227,9 +227,8 @@ r1.is_cpu): return b1()(r1, r0, r6)
  r1 = r0 = None
  r8 = f2(r6, r7)
  r6 = r7 = None
- r9 = [2, (-1)]
- r10 = f4(r8, r9)
- r8 = r9 = None
+ r10 = f4(r8, 2, (-1))
+ r8 = None
  r11 = f5(r10, 8)
  r10 = None
  return r11"""
