@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import COMPILING, FunctionRecord
 from rekindle.passes import Pass
@@ -87,7 +88,7 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+        with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             creator = self._creator_of_specs()
             key = creator.key
             if key is None or len(self._versions) >= SETTINGS.most_versions:
@@ -101,7 +102,7 @@ class SpecializingStrategy:
 
     def general(self) -> Version:
         """The version for any arguments."""
-        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+        with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             if self._general is None:
                 self._general = Version.of(self._creator_of_specs().graph, self._record.name)
             return self._general
