@@ -12,6 +12,7 @@ comes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,8 +39,10 @@ from rekindle.passes import (
     TypeRefinement,
 )
 from rekindle.passes.insert_guards import GUARD
+from rekindle.runtime.background import in_background
 from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code
+from rekindle.runtime.executable import code_of
 from rekindle.runtime.instructions import Opcode
 from rekindle.runtime.interpreter import InterpreterState
 from rekindle.runtime.optimization import optimize
@@ -47,6 +50,8 @@ from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.profiling import Recording, profiled_runs
 from rekindle.runtime.settings import SETTINGS, FusionStrategy
 from rekindle.runtime.version import Version
+
+_LOG: Final = logging.getLogger(__name__)
 
 PATIENCE: Final = 4
 """How often calls leave a version in its middle before it is given up."""
@@ -132,6 +137,8 @@ class ProfilingStrategy:
         self._recording: Recording | None = None
         self._watching: Code | None = None
         self._seen = 0
+        self._is_busy = False
+        """Whether something is being made in the background."""
         self._general: Version | None = None
         self._current: Version | None = None
         self._default_dtype = torch.get_default_dtype()
@@ -197,6 +204,11 @@ class ProfilingStrategy:
 
     def _begin(self) -> Version:
         """What runs calls as long as there is no version: it watches them."""
+        if SETTINGS.in_background and self._graph is None:
+            if not self._is_busy:
+                self._is_busy = True
+                in_background(partial(self._finish, lambda: self.graph))
+            return Version(code_of(self.record), None)
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             code = self._watched_code()
             if code is None:
@@ -216,6 +228,8 @@ class ProfilingStrategy:
 
     def _unknown(self, *arguments: object) -> Any:
         """A call that fits no version."""
+        if self._is_busy:
+            return InterpreterState(code_of(self.record)).run(arguments)
         with COMPILING:
             code = self._watched_code()
         if code is None:
@@ -227,8 +241,27 @@ class ProfilingStrategy:
                 self._seen += 1
                 if self._seen >= self._runs and self._recording is not None:
                     recording, self._recording, self._watching = self._recording, None, None
-                    self._specialise(recording)
+                    self._learn(recording)
         return result
+
+    def _learn(self, recording: Recording) -> None:
+        """Make a version of what was seen, now or in the background."""
+        if not SETTINGS.in_background:
+            self._specialise(recording)
+            return
+        self._is_busy = True
+        in_background(partial(self._finish, partial(self._specialise, recording)))
+
+    def _finish(self, work: Callable[[], object]) -> None:
+        """Do what no call waits for; until it is done, calls that fit no version run the function as it was
+        compiled."""
+        try:
+            with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+                work()
+        except Exception:
+            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self.record.name)
+        else:
+            self._is_busy = False
 
     # ------------------------------------------------------------------------------------------------- specialisations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from torch import Tensor
 import rekindle
 from rekindle.passes import EliminateGuards
 from rekindle.runtime import version
+from rekindle.runtime.background import in_background
 from rekindle.runtime.bailouts import failing_guards
 from rekindle.runtime.plan import ExecutionPlan
 from rekindle.runtime.python_code import NotCompilable
@@ -327,6 +329,29 @@ def test_made_ahead_from_the_types_of_arguments() -> None:
         graph = compiled.graph_for(x, w)
         assert str(graph.find_nodes("aten::matmul")[0].output.type) == "Float(2, 4, device=cpu)"
         assert not graph.find_nodes("aten::size")
+
+
+def test_made_in_the_background() -> None:
+    profiled = Profiled()
+    x, w = torch.ones(2, 3), torch.ones(3, 4)
+    before = rekindle.set_background_compilation(True)
+    try:
+        with profiled.calls():
+            compiled = rekindle.script(shaped)
+            for _ in range(4):
+                assert torch.equal(compiled(x, w), shaped(x, w))
+                in_background_done()
+    finally:
+        rekindle.set_background_compilation(before)
+    counters = profiled.strategy.counters
+    assert (counters.watched, counters.versions, counters.misfits) == (1, 1, 0)
+
+
+def in_background_done() -> None:
+    """Wait for what is made in the background."""
+    done = threading.Event()
+    in_background(done.set)
+    assert done.wait(60)
 
 
 def test_gradients_ask_for_no_version_of_their_own() -> None:
