@@ -57,38 +57,47 @@ class EliminateGuards:
 
 def _move_to_definitions(graph: Graph) -> bool:
     changed = False
+    settled: set[Node] = set()
+    """Guards that stand where they belong, in an unbroken row."""
+    last: dict[Node, Node] = {}
+    """By what they stand behind, the last guard of such a row."""
     for guard in graph.find_nodes(GUARD):
         place = _place_of(guard)
-        if place is not guard.prev and place is not guard and may_change("move", guard):
-            guard.move_after(place)
-            changed = True
+        if place not in last:
+            last[place] = _settle(place, settled)
+        if guard in settled:
+            continue
+        if last[place] is not guard.prev and not may_change("move", guard):
+            continue
+        changed |= last[place] is not guard.prev
+        if last[place] is not guard.prev:
+            guard.move_after(last[place])
+        settled.add(guard)
+        last[place] = guard
     return changed
 
 
 def _place_of(guard: Node) -> Node:
-    """What the guard is to stand behind: the definition of its value, a guard there, or the node that starts the
-    block."""
+    """What the guard, and others like it, is to stand behind: the definition of its value, or the return node of a
+    block for its start."""
     home = guard.input.node
     block = guard.owning_block
     assert block is not None
     while home.owning_block is not block:
         owner = block.owning_node
         if owner is None or owner.kind != "prim::Loop":
-            return _last_guard_behind(block.param_node, guard)
+            return block.return_node
         assert owner.owning_block is not None
         block = owner.owning_block
-    return _last_guard_behind(home, guard)
+    return block.return_node if home is block.param_node else home
 
 
-def _last_guard_behind(place: Node, guard: Node) -> Node:
-    """``place``, or the last of the guards right behind it; ``guard`` itself, if that is one of them."""
-    block = place.owning_block
-    assert block is not None
-    at = block.return_node if place is block.param_node else place
-    while at.next.kind == GUARD:
+def _settle(place: Node, settled: set[Node]) -> Node:
+    """The last of the guards right behind ``place`` that belong there, or that itself; all of them are ``settled``."""
+    at = place
+    while at.next.kind == GUARD and _place_of(at.next) is place:
         at = at.next
-        if at is guard:
-            return guard
+        settled.add(at)
     return at
 
 
@@ -97,29 +106,26 @@ def _last_guard_behind(place: Node, guard: Node) -> Node:
 
 def _coalesce(graph: Graph) -> bool:
     changed = False
+    first: dict[Value, Node] = {}
+    """By value, the first guard of it among those that stand together here."""
+    before: Node | None = None
     for guard in graph.find_nodes(GUARD):
-        if not guard.in_block:
-            continue
-        for other in _guards_behind(guard):
-            if other.input is guard.input and may_change("join", other):
-                guard.output.type = _meet(guard.output.type, other.output.type)
-                put_in_place(other, guard.output)
-                changed = True
+        if guard.prev is not before:
+            first.clear()
+        other = first.setdefault(guard.input, guard)
+        before = guard
+        if other is not guard and may_change("join", guard):
+            other.output.type = _meet(other.output.type, guard.output.type)
+            before = guard.prev
+            put_in_place(guard, other.output)
+            changed = True
+    for guard in graph.find_nodes(GUARD):
         users = [use for use in guard.input.uses if use.user is not guard and _is_behind(guard, use.user)]
         if users and may_change("use what is given by", guard):
             for user, offset in users:
                 user.replace_input(offset, guard.output)
             changed = True
     return changed
-
-
-def _guards_behind(guard: Node) -> list[Node]:
-    found: list[Node] = []
-    at = guard.next
-    while at.kind == GUARD:
-        found.append(at)
-        at = at.next
-    return found
 
 
 def _is_behind(guard: Node, user: Node) -> bool:
