@@ -86,8 +86,8 @@ def _traceback(traceback: TracebackType | None) -> TracebackType | None:
     found = running_plan(traceback)
     if found is None:
         return tail
-    plan, index = found
-    return traceback_through(places_of(plan.code, index), tail)
+    plan, index, function = found
+    return traceback_through(places_of(plan.code, index, function), tail)
 
 
 def callable_of(graph: Graph, name: str) -> Callable[..., Any]:

@@ -370,17 +370,17 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
     return result
 
 
-def places_of(code: Code, index: int) -> list[Place]:
+def places_of(code: Code, index: int, function: str = "") -> list[Place]:
     """Where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined into
-    it."""
+    it. ``function`` is its name where the code is of a part of it."""
     node = code.instructions[index].node
     if not node.range.is_known:
         lines, numbers = code.listing()
         source = Source("\n".join(lines), f"<code of {code.name}>")
         start = source.line_starts[numbers[index] - 1]
-        return [Place(code.basename, source.range(start, start + len(lines[numbers[index] - 1])))]
+        return [Place(function or code.basename, source.range(start, start + len(lines[numbers[index] - 1])))]
     places: list[Place] = []
-    function = code.basename
+    function = function or code.basename
     for callee, call in node.callstack:
         places.append(Place(function, call))
         function = callee.rsplit(".", 1)[-1]

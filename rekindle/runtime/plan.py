@@ -23,6 +23,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from rekindle.analysis.effects import RUNS_NOW
 from rekindle.ir.collection import no_collection
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
@@ -60,12 +61,14 @@ class ExecutionPlan:
         return self._indices[line - 2]
 
 
-def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int] | None:
-    """The plan that an error comes from, and the index of the instruction that raised it; None where none runs in the
-    frames of ``traceback``. The plan lets go of all that it holds.
+def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int, str] | None:
+    """The plan that an error comes from, the index of the instruction that raised it, and the name of the function that
+    the plan is of; None where none runs in the frames of ``traceback``. The plans let go of all that they hold.
 
-    A plan that stands at a bailout has given way to the rest of the program: the error comes from that.
+    A plan that stands at a bailout has given way to the rest of the program: the error comes from that. Where a node
+    runs a part of the function that was moved into a graph of its own, the error comes from the plan of this graph.
     """
+    found: tuple[ExecutionPlan, int, str] | None = None
     while traceback is not None:
         frame = traceback.tb_frame
         plan = frame.f_globals.get(_PLAN)
@@ -73,10 +76,13 @@ def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int] |
             line = traceback.tb_lineno
             frame.clear()
             index = plan.instruction_at(line)
-            if plan.code.instructions[index].opcode is not Opcode.BAILOUT:
-                return plan, index
+            instruction = plan.code.instructions[index]
+            if instruction.opcode is not Opcode.BAILOUT:
+                found = plan, index, found[2] if found is not None else plan.code.basename
+                if instruction.node.kind not in RUNS_NOW:
+                    return found
         traceback = traceback.tb_next
-    return None
+    return found
 
 
 class _PlanWriter(PythonWriter):
