@@ -1,8 +1,13 @@
-"""What runs a ``prim::NativeRegion``: machine code, made on the first call, and a plan of its graph for all that the
-code leaves."""
+"""What runs a ``prim::NativeRegion``: machine code, and a plan of its graph for all that the code leaves.
+
+Making the code takes some 20 ms, which a loop over the three sizes of a tensor never earns back. So a loop without
+another one in it, and with a number of iterations, is run by the plan until that has taken :data:`PATIENCE`; others
+are compiled on the first call.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -15,14 +20,20 @@ from rekindle.codegen.native.lists import NativeWriter
 from rekindle.codegen.native.lists_text import lists_text
 from rekindle.codegen.native.objects_text import objects_text
 from rekindle.codegen.native.picking import library_module, region_module
-from rekindle.codegen.native.regions import REGION
+from rekindle.codegen.native.regions import REGION, has_loop
 from rekindle.codegen.native.writer import kinds_of
+from rekindle.ir.attributes import constant_value
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ops.declare import implements_for_node
 
+PATIENCE = 0.002
+"""How many seconds the plan may spend on a simple loop before it is compiled."""
+
 _NAME = "native region"
+_ENDLESS = 2**63 - 1
+"""The number of iterations of a `while` loop."""
 
 
 @implements_for_node(f"{REGION}(...) -> ...", effects=Effects.SPECIAL)
@@ -48,16 +59,26 @@ def _library_text() -> str:
 class NativeRegion:
     """Called with the inputs of ``graph``, it answers with its output, or a tuple of several."""
 
-    __slots__ = ("_plan", "_run", "graph")
+    __slots__ = ("_patience", "_plan", "_run", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._plan: Callable[..., Any] | None = None
         self._run: Callable[..., Any] | None = None
+        self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) else 0.0
 
     def __call__(self, *inputs: Any) -> Any:
-        if self._run is None:
-            self._run = self._compile()
+        if self._run is not None:
+            return self._run(*inputs)
+        if self._patience > 0:
+            if self._plan is None:
+                self._plan = callable_of(self.graph, _NAME)
+            started = time.perf_counter()
+            try:
+                return self.by_plan(*inputs)
+            finally:
+                self._patience -= time.perf_counter() - started
+        self._run = self._compile()
         return self._run(*inputs)
 
     def _compile(self) -> Callable[..., Any]:
@@ -73,3 +94,16 @@ class NativeRegion:
         if self._plan is None:
             self._plan = callable_of(self.graph, _NAME)
         return self._plan(*inputs)
+
+
+def _is_simple(node: Node) -> bool:
+    """Whether a node is no loop within a loop, and none that has no bound."""
+    if node.kind != "prim::Loop":
+        return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
+    limit = node.inputs[0]
+    if (
+        limit.node.kind == "prim::Constant"
+        and constant_value(limit.node.attributes.get("value"), limit.type) == _ENDLESS
+    ):
+        return False
+    return not any(has_loop(inner) for inner in node.blocks[0].nodes)

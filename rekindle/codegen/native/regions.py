@@ -112,18 +112,19 @@ def _is_readable(value: Value) -> bool:
 
 def _close(graph: Graph, run: list[Node]) -> bool:
     """Make a region of ``run``, if that pays."""
-    if not any(_has_loop(node) for node in run):
+    if not any(has_loop(node) for node in run):
         return False
     nodes = [node for node in run if node.kind != "prim::Constant"]
-    first = next(node for node in nodes if _has_loop(node))
+    first = next(node for node in nodes if has_loop(node))
     if not may_change(f"compile {len(nodes)} nodes to machine code, among them", first):
         return False
     _outline(graph, nodes)
     return True
 
 
-def _has_loop(node: Node) -> bool:
-    return node.kind == "prim::Loop" or any(_has_loop(inner) for block in node.blocks for inner in block.nodes)
+def has_loop(node: Node) -> bool:
+    """Whether the node is a loop, or one is in it."""
+    return node.kind == "prim::Loop" or any(has_loop(inner) for block in node.blocks for inner in block.nodes)
 
 
 def _outline(graph: Graph, nodes: Sequence[Node]) -> None:

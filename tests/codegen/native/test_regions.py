@@ -9,7 +9,7 @@ from typing import List, Tuple
 import pytest
 import torch
 
-from rekindle.codegen.native import FormNativeRegions
+from rekindle.codegen.native import FormNativeRegions, operation
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from tests.codegen.native.support import assert_same_outcome, compiled, left_to_the_plan, outcome
@@ -392,6 +392,25 @@ def test_text_of_a_region(golden):
     assert not FormNativeRegions().run(graph)
     verify(graph)
     golden("codegen/native_region", str(graph))
+
+
+def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
+    monkeypatch.setattr(operation, "PATIENCE", 1e-9)
+
+    def triangle(n: int) -> int:
+        total = 0
+        for i in range(n):
+            total += i
+        return total
+
+    left = left_to_the_plan(monkeypatch)
+    both = compiled(triangle)
+    assert [both.native(n) for n in (3, 4, 5)] == [3, 6, 10]
+    assert left == [(3,)]
+    left.clear()
+    both = compiled(collatz)
+    assert both.native(5) == 7
+    assert left == []
 
 
 def test_a_long_loop_can_be_interrupted():

@@ -29,7 +29,7 @@ def test_the_functions_and_lines_of_the_program(monkeypatch):
     compiled = rekindle.script(outer)
     assert compiled([1, 2, 3], 3) == 8
     assert "prim::NativeRegion" in str(rekindle.last_executed_graph())
-    with pytest.raises(IndexError, match="^list index out of range$") as raised:
+    with pytest.raises(IndexError, match="list index out of range") as raised:
         compiled([1, 2, 3], 4)
     frames = traceback.extract_tb(raised.value.__traceback__)[-2:]
     assert [(frame.name, frame.line) for frame in frames] == [
