@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import sys
 import tempfile
 import warnings
@@ -247,6 +248,18 @@ def _check(op: Any, function: Callable[..., Any], case: Case, result: Result) ->
     return f"split: {problem}" if problem else None
 
 
+LIMIT = 60
+"""Seconds that an entry may take."""
+
+
+class TooLong(Exception):
+    """An entry took longer than :data:`LIMIT`."""
+
+
+def _too_long(*_: object) -> None:
+    raise TooLong(f"took longer than {LIMIT} s")
+
+
 def sweep_entry(name: str) -> Result:
     op = database()[name]
     result = Result()
@@ -257,12 +270,24 @@ def sweep_entry(name: str) -> Result:
         for case in cases:
             try:
                 problem = _check(op, getattr(module, case.name), case, result)
+            except TooLong:
+                raise
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             if problem:
                 result.failures[case.key] = problem
     result.by_autograd = sorted(set(result.by_autograd))
     return result
+
+
+def _limited(name: str) -> Result:
+    signal.alarm(LIMIT)
+    try:
+        return sweep_entry(name)
+    except TooLong as error:
+        return Result(1, {"time": str(error)})
+    finally:
+        signal.alarm(0)
 
 
 def asserted() -> list[str]:
@@ -296,19 +321,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.sweeps.gradients")
     parser.add_argument("--full", action="store_true", help="every entry; write the results")
     parser.add_argument("--only", help="entries, with commas between them")
+    parser.add_argument("--part", help="I/N: the I-th of N parts of all entries; adds to what earlier parts have found")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
         torch.set_num_threads(1)
-        serve(options.worker, lambda name: asdict(sweep_entry(name)))
+        signal.signal(signal.SIGALRM, _too_long)
+        serve(options.worker, lambda name: asdict(_limited(name)))
         return 0
     names = options.only.split(",") if options.only else list(database())
+    if options.part:
+        index, count = map(int, options.part.split("/"))
+        names = names[index - 1 :: count]
     found = run_entries("tests.sweeps.gradients", names, [], options.jobs)
     results = {
         name: Result(failures={"process": "died"}, cases=1) if found[name] is None else Result(**found[name])
         for name in names
     }
+    if options.part and index > 1:
+        results = _committed() | results
     head = summary(results)
     for name, result in results.items():
         if result.failures or (options.only and result.by_autograd):
@@ -319,12 +351,50 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _committed() -> dict[str, Result]:
+    """The results that were written last."""
+    data = json.loads((report.RESULTS / f"{STEM}.json").read_text(encoding="utf-8"))
+    return {name: Result(**entry) for name, entry in data["entries"].items()} | {
+        name: Result() for name in data["outside"]
+    }
+
+
 def _write(results: dict[str, Result], head: dict[str, Any]) -> None:
     counted = {name: result for name, result in sorted(results.items()) if result.cases}
     entries = {name: asdict(result) for name, result in counted.items()}
     outside = sorted(set(results) - set(counted))
     data = {"summary": head, "entries": entries, "outside": outside}
     (report.RESULTS / f"{STEM}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (report.RESULTS / f"{STEM}.md").write_text(_markdown(counted, outside, head), encoding="utf-8")
+
+
+def _markdown(counted: dict[str, Result], outside: list[str], head: dict[str, Any]) -> str:
+    known = report.known_failures(report.known_failures_path(STEM))
+    failing = {name: result for name, result in counted.items() if not result.passed}
+    others = {name: result for name, result in counted.items() if result.passed and result.by_autograd}
+    lines = [
+        "# Gradients of the operator database",
+        "",
+        f"torch {head['torch']}, float64. Of {head['entries']} entries that support autograd, a case of "
+        f"**{head['denominator']}** can be scripted and has a gradient in eager; of these **{head['passed']}** "
+        f"({head['percent']} %) give eager's values, gradients and gradients of gradients in all of {head['cases']} "
+        "cases, the derivative of the whole graph as well as the split one.",
+        "",
+        f"**{head['by_formulas']}** ({head['percent_by_formulas']} %) go through formulas of rekindle alone, among them "
+        f"{head['asserted_by_formulas']} of the {head['asserted_by_torch']} for which PyTorch's table asserts a "
+        "differentiable graph.",
+        "",
+        "| entry that fails | first failure | reason |",
+        "| --- | --- | --- |",
+        *(f"| {name} | {next(iter(r.failures.values()))} | {known.get(name, '')} |" for name, r in failing.items()),
+        "",
+        "Left to PyTorch's autograd:",
+        "",
+        *(f"- {name}: {', '.join(result.by_autograd)}" for name, result in others.items()),
+        "",
+        f"No case to compare: {', '.join(outside)}.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
