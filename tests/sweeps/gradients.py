@@ -372,17 +372,23 @@ def _markdown(counted: dict[str, Result], outside: list[str], head: dict[str, An
     known = report.known_failures(report.known_failures_path(STEM))
     failing = {name: result for name, result in counted.items() if not result.passed}
     others = {name: result for name, result in counted.items() if result.passed and result.by_autograd}
-    lines = [
-        "# Gradients of the operator database",
-        "",
+    whole = (
         f"torch {head['torch']}, float64. Of {head['entries']} entries that support autograd, a case of "
         f"**{head['denominator']}** can be scripted and has a gradient in eager; of these **{head['passed']}** "
         f"({head['percent']} %) give eager's values, gradients and gradients of gradients in all of {head['cases']} "
-        "cases, the derivative of the whole graph as well as the split one.",
+        "cases, the derivative of the whole graph as well as the split one."
+    )
+    formulas = (
+        f"**{head['by_formulas']}** ({head['percent_by_formulas']} %) go through formulas of rekindle alone, among "
+        f"them {head['asserted_by_formulas']} of the {head['asserted_by_torch']} for which PyTorch's table asserts a "
+        "differentiable graph."
+    )
+    lines = [
+        "# Gradients of the operator database",
         "",
-        f"**{head['by_formulas']}** ({head['percent_by_formulas']} %) go through formulas of rekindle alone, among them "
-        f"{head['asserted_by_formulas']} of the {head['asserted_by_torch']} for which PyTorch's table asserts a "
-        "differentiable graph.",
+        whole,
+        "",
+        formulas,
         "",
         "| entry that fails | first failure | reason |",
         "| --- | --- | --- |",
