@@ -162,7 +162,14 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
 
 
 def _undo_transposes(graph: Graph) -> None:
-    """``x.t().t()`` is ``x``."""
+    """``a.mm(b).t()`` is ``b.t().mm(a.t())``, laid out as the weight is that it is the gradient of, and ``x.t().t()``
+    is ``x``."""
+    for node in graph.find_nodes("aten::t"):
+        product = node.input.node
+        if product.kind == "aten::mm" and len(product.output.uses) == 1:
+            with graph.inserting_before(node):
+                turned = [graph.insert("aten::t", [value]) for value in reversed(product.inputs)]
+                node.output.replace_all_uses_with(graph.insert("aten::mm", turned))
     for node in graph.find_nodes("aten::t"):
         before = node.input.node
         if before.kind == "aten::t":
