@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-archives sweep-execution sweep-memory fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-archives sweep-execution sweep-memory fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -87,6 +87,9 @@ sweep-modules: setup ## every entry of PyTorch's module database against eager
 sweep-traces: setup ## both databases, traced, on other sizes too
 	$(BIN)/python -m tests.sweeps.op_db --traces --full --jobs 2
 	$(BIN)/python -m tests.sweeps.module_db --traces --full --jobs 2
+
+sweep-gradients: setup ## gradients, and theirs, of PyTorch's operator database against eager's
+	$(BIN)/python -m tests.sweeps.gradients --full --jobs 2
 
 sweep-archives: setup ## every program of the tests through files, here and in torch.jit
 	$(BIN)/python -m tests.sweeps.archives --full --jobs 2

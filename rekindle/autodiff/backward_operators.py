@@ -388,11 +388,14 @@ def logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> T
     if self.dim() == 0:
         return grad
 
-    def part(positive: Tensor) -> Tensor:
-        return ((positive.log() - result).flip([dim]).logcumsumexp(dim).flip([dim]) + self).exp()
+    least = torch.finfo(grad.dtype).min
+    logs = grad.abs().log()
 
-    zero = torch.zeros_like(grad)
-    return part(torch.where(grad > 0, grad, zero)) - part(torch.where(grad < 0, -grad, zero))
+    def part(own: Tensor) -> Tensor:
+        rest = torch.where(own, logs, torch.full_like(logs, least)) - result
+        return (rest.flip([dim]).logcumsumexp(dim).flip([dim]) + self).exp()
+
+    return part(grad > 0) - part(grad < 0)
 
 
 # ------------------------------------------------------------------------------------------------------------- shapes

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.reverse import Backward
 from rekindle.autodiff.steps import can_be_recomputed
@@ -139,7 +139,7 @@ def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
 
 def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
     """Read what views and lists were made from, rather than them."""
-    made_again = {value: there for value, there in mirrored.items() if there.node.kind in _MADE_AGAIN}
+    made_again = {value: there for value, there in mirrored.items() if _is_made_again(there.node)}
     here = {there: value for value, there in mirrored.items() if value not in made_again}
     first = graph.return_node.next
 
@@ -148,7 +148,7 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
         if found is not None:
             return found
         node = there.node
-        if node.kind in _MADE_AGAIN or node.kind == "prim::Constant":
+        if _is_made_again(node) or node.kind == "prim::Constant":
             clone = graph.create_clone(node, local).insert_before(first)
             here.update(zip(node.outputs, clone.outputs, strict=True))
             return here[there]
@@ -159,6 +159,11 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
     for value, there in made_again.items():
         if value.has_uses:
             value.replace_all_uses_with(local(there))
+
+
+def _is_made_again(node: Node) -> bool:
+    """Whether ``node`` may run again for the way back; not where somebody writes to the list that it makes."""
+    return node.kind in _MADE_AGAIN and not any(may_write(use.user) for output in node.outputs for use in output.uses)
 
 
 def _undo_transposes(graph: Graph) -> None:

@@ -355,7 +355,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _committed() -> dict[str, Result]:
     """The results that were written last."""
-    data = json.loads((report.RESULTS / f"{STEM}.json").read_text(encoding="utf-8"))
+    path = report.RESULTS / f"{STEM}.json"
+    if not path.exists():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
     return {name: Result(**entry) for name, entry in data["entries"].items()} | {
         name: Result() for name in data["outside"]
     }
