@@ -49,7 +49,7 @@ class DifferentiableOperation:
             if True in wanted and _are_plain(inputs):
                 return self.derivative(wanted).run(inputs)
         if self._plain is None:
-            self._plain = callable_of(self.graph, "differentiable graph")
+            self._plain = callable_of(self.graph, "differentiable graph", optimized=True)
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> Derivative:
@@ -168,7 +168,7 @@ class _Plan:
             if source not in values
         )
         """The captures: their number, and where they are found: which output, or ``~`` which input."""
-        self.forward = callable_of(graph, "differentiable graph")
+        self.forward = callable_of(graph, "differentiable graph", optimized=True)
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
@@ -180,7 +180,7 @@ class _Plan:
                 made = backward_with(self.gradient, made, self._values)
             numbers = {number: place for place, (number, _) in enumerate(self.kept)}
             captures = tuple(numbers[number] for number in made.captures)
-            run = callable_of(made.graph, "backward of a differentiable graph")
+            run = callable_of(made.graph, "backward of a differentiable graph", optimized=True)
             found = self._backward[defined] = _Backward(run, captures, len(made.graph.outputs) != 1)
         return found
 

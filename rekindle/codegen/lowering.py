@@ -148,6 +148,10 @@ class _Lowering:
                     laid_out.append(Layout((), (), torch.bool))
                 if name in rule.wrapped or name in rule.promoting:
                     operands.append(argument.type)
+        if rule.refuses_bool and any(
+            each is bool or (isinstance(each, Layout) and each.dtype is torch.bool) for each in operands
+        ):
+            raise Unsupported("an operand of truth values")
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
         dtype = common

@@ -9,19 +9,21 @@ from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph
 
 
-def _nobody(graph: Graph, name: str) -> Callable[..., Any]:
+def _nobody(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
     raise InternalError("rekindle.runtime was not imported")
 
 
-runner: Callable[[Graph, str], Callable[..., Any]] = _nobody
+runner: Callable[[Graph, str, bool], Callable[..., Any]] = _nobody
 """A slot: what :func:`callable_of` does. :mod:`rekindle.runtime.executor` fills it."""
 
 
-def callable_of(graph: Graph, name: str) -> Callable[..., Any]:
-    """A function that runs ``graph`` as it stands: called with its inputs, it returns its output, or a tuple of
-    several. ``name`` is what tracebacks call it. The graph must not change afterwards.
+def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:
+    """A function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several. ``name`` is
+    what tracebacks call it. The graph must not change afterwards.
+
+    It runs as it stands, or, if it is to be ``optimized``, a copy does that has been made faster.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
     """
-    return runner(graph, name)
+    return runner(graph, name, optimized)

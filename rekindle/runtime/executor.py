@@ -20,6 +20,7 @@ from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
+from rekindle.runtime.native import NativeStrategy, native_version
 from rekindle.runtime.plan import running_plan
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
@@ -33,6 +34,7 @@ _optimize: Final = ContextVar("rekindle.optimize", default=True)
 STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {
     "simple": SpecializingStrategy,
     "profiling": ProfilingStrategy,
+    "native": NativeStrategy,
 }
 """Ways to run functions, by the names that :func:`set_execution_strategy` takes."""
 
@@ -90,9 +92,9 @@ def _traceback(traceback: TracebackType | None) -> TracebackType | None:
     return traceback_through(places_of(plan.code, index, function), tail)
 
 
-def callable_of(graph: Graph, name: str) -> Callable[..., Any]:
+def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
     """See :func:`rekindle.ir.execution.callable_of`."""
-    return Version.of(graph, name).function
+    return (native_version if optimized else Version.of)(graph, name).function
 
 
 execution.runner = callable_of

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 from rekindle.passes import (
+    BatchMM,
+    CanonicalizeOps,
     CommonSubexpressionElimination,
     ConstantPooling,
     ConstantPropagation,
     DeadCodeElimination,
     Inlining,
     LoopInvariantMotion,
+    LoopUnrolling,
     LowerSimpleTuples,
     Pass,
     Peephole,
+    RemoveMutation,
     TypeRefinement,
 )
 
-OPTIMIZATION: tuple[Pass, ...] = (
+REQUIRED: tuple[Pass, ...] = (
     Inlining(),
     LowerSimpleTuples(),
     ConstantPropagation(),
     Peephole(),
     DeadCodeElimination(),
+)
+"""What every graph goes through before anything else. It assumes nothing of the arguments."""
+
+DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
     ConstantPooling(),
     CommonSubexpressionElimination(),
     LoopInvariantMotion(),
+    LoopUnrolling(),
+    ConstantPropagation(),
+    Peephole(),
+    RemoveMutation(),
+    CommonSubexpressionElimination(),
+    CanonicalizeOps(),
+    BatchMM(),
+    DeadCodeElimination(),
 )
-"""What runs on the graph of a function before a plan is made of it. It assumes nothing of the arguments."""
+"""What makes a graph faster, and leaves it one of operators that all have derivatives."""
+
+OPTIMIZATION: tuple[Pass, ...] = (*REQUIRED, *DERIVATIVE_PRESERVING)
+"""What runs on the graph of a function before a plan is made of it."""
 
 SPECIALIZATION: tuple[Pass, ...] = (
     Peephole(),
@@ -36,6 +55,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     ConstantPropagation(),
     DeadCodeElimination(),
     ConstantPooling(),
+    RemoveMutation(),
     CommonSubexpressionElimination(),
 )
 """What runs after it, where it has been written into the graph what is known of the arguments."""

@@ -104,7 +104,7 @@ class SpecializingStrategy:
         """The version for any arguments."""
         with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             if self._general is None:
-                self._general = Version.of(self._creator_of_specs().graph, self._record.name)
+                self._general = self._version_of(self._creator_of_specs().graph)
             return self._general
 
     @property
@@ -141,4 +141,7 @@ class SpecializingStrategy:
     def _specialized(self, creator: ArgumentSpecCreator, arguments: Sequence[object]) -> Version:
         graph = creator.graph.copy()
         optimize(graph, (Specialization(arguments), *SPECIALIZATION))
+        return self._version_of(graph)
+
+    def _version_of(self, graph: Graph) -> Version:
         return Version.of(graph, self._record.name)

@@ -120,8 +120,19 @@ def _native() -> Iterator[None]:
 REFERENCE = Way("unoptimized", _unoptimized)
 """The interpreter, on the graph as it was compiled: what the others are held against."""
 
+
+@contextmanager
+def _strategy(name: str) -> Iterator[None]:
+    before = rekindle.set_execution_strategy(name)
+    try:
+        yield
+    finally:
+        rekindle.set_execution_strategy(before)
+
+
 WAYS = (
     Way("default", contextlib.nullcontext),
+    Way("native_strategy", lambda: _strategy("native")),
     Way("more_passes", _more_passes),
     Way("derivatives", _derivatives),
     Way("profiling", _profiling),

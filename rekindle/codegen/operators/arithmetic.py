@@ -25,15 +25,14 @@ def add(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.add(self, other) if _is(alpha, 1) else b.fma(other, alpha, self)
 
 
-@elementwise("sub.Tensor")
-@elementwise("sub.Scalar", wrapped="other")
+@elementwise("sub.Tensor", refuses_bool=True)
+@elementwise("sub.Scalar", wrapped="other", refuses_bool=True)
 def sub(b: Builder, self: E, other: E, alpha: E) -> E:
-    _no_bool(self, "a difference")
     return b.sub(self, other) if _is(alpha, 1) else b.fma(other, b.neg(alpha), self)
 
 
-@elementwise("rsub.Tensor")
-@elementwise("rsub.Scalar", wrapped="other")
+@elementwise("rsub.Tensor", refuses_bool=True)
+@elementwise("rsub.Scalar", wrapped="other", refuses_bool=True)
 def rsub(b: Builder, self: E, other: E, alpha: E) -> E:
     return sub(b, other, self, alpha)
 

@@ -46,6 +46,8 @@ class Rule:
     conditions: frozenset[str] = frozenset()
     constants: frozenset[str] = frozenset()
     may_be_self: bool = False
+    refuses_bool: bool = False
+    """Whether an operand of truth values is an error, whatever it would be promoted to."""
     weight: int = 1
     """About how many simple operations it costs."""
 
@@ -67,12 +69,14 @@ def elementwise(
     conditions: str = "",
     constants: str = "",
     may_be_self: bool = False,
+    refuses_bool: bool = False,
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`Rule`. Names of parameters
     stand in one text, with spaces between them."""
 
     def decorate(build: Build) -> Build:
-        rule = Rule(build, result, names(wrapped), names(promoting), names(conditions), names(constants), may_be_self)
+        named = (names(wrapped), names(promoting), names(conditions), names(constants))
+        rule = Rule(build, result, *named, may_be_self, refuses_bool)
         for operator in operators:
             RULES[f"aten::{operator}"] = rule
         return build
