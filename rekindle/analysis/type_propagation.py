@@ -73,12 +73,22 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
     """Write what :func:`propagate_types` found of tensors, and of tuples of them, into the graph; returns whether
     anything changed."""
     changed = False
-    for value, type in types.items():
+    for value, found in types.items():
+        type = _of_parts(value) if value.node.kind == "prim::TupleConstruct" else found
         is_told = isinstance(value.type, (TensorType, TupleType)) and type != value.type
         if value.graph is graph and is_told and _both_give(value, type):
             value.set_type(type)
             changed = True
     return changed
+
+
+def _of_parts(value: Value) -> Type:
+    """The type of a tuple that is made here, by what has been written of its elements."""
+    assert isinstance(value.type, TupleType)
+    parts = zip(value.type.elements, value.node.inputs, strict=True)
+    return value.type.with_contained(
+        [part.type if isinstance(part.type, (TensorType, TupleType)) else declared for declared, part in parts]
+    )
 
 
 def _both_give(value: Value, type: Type) -> bool:

@@ -127,7 +127,7 @@ def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="STATIC") as error:
         rekindle.set_fusion_strategy([("STATIC", -1)])
     assert str(error.value) == "STATIC has the number -1: how many versions there are cannot be negative"
-    with pytest.raises(ValueError, match="there is no strategy 'fast'; there are: 'simple'"):
+    with pytest.raises(ValueError, match="there is no strategy 'fast'; there are: 'simple', 'profiling', 'native'"):
         rekindle.set_execution_strategy("fast")
     assert rekindle.set_execution_strategy("simple") == "simple"
 
