@@ -27,6 +27,7 @@ from benchmarks import (
     compile_time,
     execution,
     fork_wait,
+    frozen,
     graph_size,
     imports,
     interpreter,
@@ -148,6 +149,12 @@ def _archives(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _frozen(options: argparse.Namespace) -> list[Any]:
+    rows = frozen.run(3 if options.quick else frozen.ROUNDS)
+    _show("Frozen networks: time over eager's, one thread, no gradients", frozen.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "overhead": _overhead,
@@ -159,6 +166,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "interpreter": _interpreter,
     "fork_wait": _fork_wait,
     "archives": _archives,
+    "frozen": _frozen,
 }
 
 

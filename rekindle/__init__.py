@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from typing import Final as Final
 
     from rekindle.api.bisect import bisect as bisect
-    from rekindle.api.freezing import freeze as freeze, run_frozen_optimizations as run_frozen_optimizations
+    from rekindle.api.freezing import (
+        freeze as freeze,
+        optimize_for_inference as optimize_for_inference,
+        run_frozen_optimizations as run_frozen_optimizations,
+    )
     from rekindle.api.install import (
         install as install,
         installed as installed,
@@ -98,6 +102,7 @@ _HOMES: Final[dict[str, str]] = {
     "isinstance_": "rekindle.scripting.markers",
     "last_executed_graph": "rekindle.runtime.executor",
     "load": "rekindle.archive.load",
+    "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.errors import NotScriptableError
-from rekindle.program.freezing import frozen, methods_named, optimize_methods
+from rekindle.program.freezing import for_inference, frozen, methods_named, optimize_methods
 from rekindle.program.module import ScriptModule
 
 
@@ -51,6 +51,20 @@ def run_frozen_optimizations(
         if not methods_named(module.script_type, name):
             raise NotScriptableError(f"the module '{module.original_name}' has no method '{name}'")
     optimize_methods(module, numerics=optimize_numerics)
+
+
+def optimize_for_inference(module: ScriptModule, other_methods: Sequence[str] | None = None) -> ScriptModule:
+    """A frozen copy of a compiled module, in evaluation mode, with programs for this machine.
+
+    Beyond what :func:`freeze` does, convolutions and large linear maps on the CPU are computed by oneDNN, with weights
+    that it brought into its own layout, and with the ``relu`` behind them. ``other_methods`` are the methods besides
+    ``forward`` that are kept. What is saved of the copy is the frozen module: optimise it anew where it is loaded.
+
+    Raises:
+        NotScriptableError: it is no compiled module, or has no method of one of the names.
+    """
+    _check(module, "optimize_for_inference")
+    return for_inference(module, other_methods or ())
 
 
 def _check(module: Any, name: str) -> None:

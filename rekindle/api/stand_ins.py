@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.api.freezing import freeze as freeze_module
+from rekindle.api import freezing
 from rekindle.api.usage import Usage
 from rekindle.archive.container import FileLike
 from rekindle.archive.load import load as read_archive
@@ -207,27 +207,28 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
     """
     if isinstance(mod, torch.jit.ScriptModule):
         return _as_it_is("freeze", mod)
-    return freeze_module(mod, preserved_attrs, optimize_numerics)
+    return freezing.freeze(mod, preserved_attrs, optimize_numerics)
+
+
+def run_frozen_optimizations(
+    mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
+) -> None:
+    """``torch.jit.run_frozen_optimizations``: :func:`rekindle.run_frozen_optimizations`; see :func:`freeze`."""
+    if isinstance(mod, torch.jit.ScriptModule):
+        _as_it_is("run_frozen_optimizations", mod)
+    else:
+        freezing.run_frozen_optimizations(mod, optimize_numerics, preserved_methods)
 
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
-    """``torch.jit.optimize_for_inference``: the module as it is, and a warning."""
-    return _as_it_is("optimize_for_inference", mod)
+    """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
+    if isinstance(mod, torch.jit.ScriptModule):
+        return _as_it_is("optimize_for_inference", mod)
+    return freezing.optimize_for_inference(mod, other_methods)
 
 
 def _as_it_is(name: str, mod: Any) -> Any:
-    if not isinstance(mod, (ScriptModule, torch.jit.ScriptModule)):
-        raise NotScriptableError(
-            f"'{name}' takes compiled modules, not a {type(mod).__name__}",
-            hint="compile it first: torch.jit.script(module)",
-        )
-    if getattr(mod, "training", False):
-        raise NotScriptableError(f"'{name}' takes modules in evaluation mode", hint="call .eval() first")
-    if isinstance(mod, torch.jit.ScriptModule):
-        reason = f"'{name}': torch.jit compiled the module, not rekindle: it is returned as it is"
-    else:
-        reason = f"'{name}' does nothing yet: the module is returned as it is"
-    warnings.warn(reason, stacklevel=3)
+    warnings.warn(f"'{name}': torch.jit compiled the module, not rekindle: it is returned as it is", stacklevel=3)
     return mod
 
 
@@ -271,6 +272,7 @@ STAND_INS: Final[dict[str, Any]] = {
     "isinstance": markers.isinstance_,
     "load": load,
     "optimize_for_inference": optimize_for_inference,
+    "run_frozen_optimizations": run_frozen_optimizations,
     "save": save,
     "set_fusion_strategy": set_fusion_strategy,
     "script": script,

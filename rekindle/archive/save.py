@@ -59,7 +59,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
     with no_collection():
-        return _Saver().archive(m, extra_files or {})
+        return _Saver().archive(m._as_saved(), extra_files or {})
 
 
 def _module_of(function: Function) -> ScriptModule:

@@ -18,6 +18,7 @@ from rekindle.ops import (
     mathematics as mathematics,
     neural as neural,
     objects as objects,
+    packed as packed,
     printing as printing,
     python_calls as python_calls,
     scalars as scalars,

@@ -29,6 +29,7 @@ from rekindle.passes.lower_grad_of import LowerGradOf as LowerGradOf
 from rekindle.passes.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
+from rekindle.passes.pack_weights import PackWeights as PackWeights
 from rekindle.passes.parallelize import Parallelize as Parallelize
 from rekindle.passes.peephole import Peephole as Peephole
 from rekindle.passes.rank_of_operands import RankOfOperands as RankOfOperands

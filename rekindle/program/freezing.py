@@ -20,6 +20,7 @@ from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, Type
+from rekindle.ops.packed import CAN_PACK
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -30,6 +31,7 @@ from rekindle.passes import (
     FoldBatchNorm,
     Freezing,
     LowerSimpleTuples,
+    PackWeights,
     Pass,
     Peephole,
     RankOfOperands,
@@ -38,7 +40,7 @@ from rekindle.passes import (
     run_passes,
 )
 from rekindle.passes.freezing import can_be_constant
-from rekindle.program.frozen_module import FrozenModule
+from rekindle.program.frozen_module import FrozenModule, InferenceModule
 from rekindle.program.module import ScriptModule
 from rekindle.program.module_values import ModuleValues, is_class
 from rekindle.program.names import unique_name
@@ -65,6 +67,13 @@ NUMERICS: Final[tuple[Pass, ...]] = (
 LAST: Final[tuple[Pass, ...]] = (ConstantPooling(), CommonSubexpressionElimination(), DeadCodeElimination())
 """What tidies up."""
 
+FOR_THIS_MACHINE: Final[tuple[Pass, ...]] = (
+    *((PackWeights(),) if CAN_PACK else ()),
+    DeadCodeElimination(),
+    ConstantPooling(),
+)
+"""What measures faster on the machine at hand, and runs on it alone."""
+
 _Key: TypeAlias = tuple[int, str]
 """The identity of a module, and the name of something that it has."""
 
@@ -89,6 +98,12 @@ def frozen(
         if isinstance(part, FrozenModule):
             optimize_methods(part, numerics=numerics)
     return result
+
+
+def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
+    """A copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
+    result = frozen(module, preserved, evaluating=True)
+    return InferenceModule.of(result, FOR_THIS_MACHINE) if isinstance(result, FrozenModule) else result
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, TensorType, Type
+from rekindle.passes import Pass, run_passes
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import unique_name
 
@@ -31,7 +33,7 @@ class FrozenModule(ScriptModule):
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> FrozenModule:
         super()._apply(fn, recurse)
         with torch.no_grad():
-            self._set_type(_Moved(self, fn).type)
+            self._set_type(_Changed(self, fn).type)
         return self
 
     def _set_type(self, type: ClassType) -> None:
@@ -40,8 +42,44 @@ class FrozenModule(ScriptModule):
         own["_rekindle_binding"] = ObjectBinding(type)
 
 
-class _Moved:
-    """The class of a frozen module, whose constants are other tensors: copies of the module keep the old one."""
+class InferenceModule(FrozenModule):
+    """A frozen module whose programs are written for this machine: ``passes`` have run on them.
+
+    What is saved is the frozen module that it was made of, which runs anywhere.
+    """
+
+    @classmethod
+    def of(cls, module: FrozenModule, passes: Sequence[Pass]) -> InferenceModule:
+        """The same module with ``passes`` run on its methods; it shares its attributes and parts with ``module``."""
+        made = cls.__new__(cls)
+        made.__dict__.update(copy.copy(module).__dict__)
+        made.__dict__["_rekindle_passes"] = tuple(passes)
+        made._write_programs()
+        return made
+
+    def _write_programs(self) -> None:
+        own = self.__dict__
+        own["_rekindle_plain_type"] = self.script_type
+        changed = _Changed(self, lambda tensor: tensor)
+        for record in (*changed.type.methods.values(), *changed.type.pre_hooks, *changed.type.hooks):
+            run_passes(record.graph, own["_rekindle_passes"])
+        self._set_type(changed.type)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> InferenceModule:
+        self._set_type(self.__dict__["_rekindle_plain_type"])
+        super()._apply(fn, recurse)
+        self._write_programs()
+        return self
+
+    def _as_saved(self) -> FrozenModule:
+        plain = FrozenModule.__new__(FrozenModule)
+        plain.__dict__.update(self.__dict__)
+        plain._set_type(self.__dict__["_rekindle_plain_type"])
+        return plain
+
+
+class _Changed:
+    """The class of a frozen module with other tensors for constants: copies of the module keep the old one."""
 
     def __init__(self, module: FrozenModule, fn: TensorMap) -> None:
         old = module.script_type

@@ -22,7 +22,12 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.saving import Savable
 from rekindle.runtime.arguments import describe
 
-_SHARED = frozenset({"_rekindle_type", "_rekindle_binding", "_rekindle_python_class"})
+_SHARED = frozenset(
+    {
+        *("_rekindle_type", "_rekindle_binding", "_rekindle_python_class"),
+        *("_rekindle_plain_type", "_rekindle_passes"),
+    }
+)
 """What copies of a module have in common."""
 
 PythonAttribute = Callable[["ScriptModule", type, str], Any]
@@ -105,6 +110,10 @@ class ScriptModule(torch.nn.Module, Savable):
             self.register_forward_pre_hook(_CompiledHook(record))
         for record in self._rekindle_type.hooks:
             self.register_forward_hook(_CompiledHook(record))
+
+    def _as_saved(self) -> ScriptModule:
+        """The module that stands for this one in archives."""
+        return self
 
     def _take_hooks(self, other: ScriptModule) -> None:
         """Have Python's calls of the module run the hooks that those of ``other`` run; what its type was read with is

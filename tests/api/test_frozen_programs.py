@@ -60,6 +60,9 @@ def test_modules(name: str) -> None:
         for _ in range(2):
             expected = answer(compiled, *case.arguments, **case.keywords)
             check(answer(frozen, *case.arguments, **case.keywords), expected, case.text)
+        with torch.no_grad():
+            fast = rekindle.optimize_for_inference(compiled)
+            check(answer(fast, *case.arguments, **case.keywords), expected, case.text)
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)

@@ -123,27 +123,13 @@ def test_the_other_public_names_stay_for_a_reason() -> None:
 
 def test_freezing_goes_through() -> None:
     with rekindle.installed():
-        frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 2).eval()))
-    assert isinstance(frozen, rekindle.ScriptModule)
-    assert list(frozen.parameters()) == []
-
-
-@pytest.mark.parametrize("name", ["optimize_for_inference"])
-def test_what_is_not_here_yet_returns_the_module_as_it_is(name: str) -> None:
-    assert not hasattr(rekindle, name), "it is here now: let it stand for torch.jit's"
-    with rekindle.installed():
-        compiled = torch.jit.script(torch.nn.ReLU())
-        with pytest.raises(RuntimeError) as caught:
-            getattr(torch.jit, name)(compiled)
-        assert str(caught.value) == f"'{name}' takes modules in evaluation mode\nHint: call .eval() first"
-        compiled.eval()
-        with pytest.warns(UserWarning, match=f"^'{name}' does nothing yet: the module is returned as it is$"):
-            assert getattr(torch.jit, name)(compiled) is compiled
-        with pytest.raises(RuntimeError) as caught:
-            getattr(torch.jit, name)(torch.nn.ReLU())
-    assert str(caught.value) == (
-        f"'{name}' takes compiled modules, not a ReLU\nHint: compile it first: torch.jit.script(module)"
-    )
+        compiled = torch.jit.script(torch.nn.Linear(2, 2).eval())
+        frozen = torch.jit.freeze(compiled)
+        torch.jit.run_frozen_optimizations(frozen)
+        optimised = torch.jit.optimize_for_inference(compiled)
+    for module in (frozen, optimised):
+        assert isinstance(module, rekindle.ScriptModule)
+        assert list(module.parameters()) == []
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -152,6 +138,9 @@ def test_what_torch_jit_compiled_is_frozen_by_nobody() -> None:
     told = "'freeze': torch.jit compiled the module, not rekindle: it is returned as it is"
     with rekindle.installed(), pytest.warns(UserWarning, match=f"^{told}$"):
         assert torch.jit.freeze(theirs) is theirs
+    told = told.replace("freeze", "optimize_for_inference")
+    with rekindle.installed(), pytest.warns(UserWarning, match=f"^{told}$"):
+        assert torch.jit.optimize_for_inference(theirs) is theirs
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again

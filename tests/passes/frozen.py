@@ -11,12 +11,14 @@ from torch.nn import functional
 
 import rekindle
 
+Freeze = Callable[[rekindle.ScriptModule], rekindle.ScriptModule]
 
-def frozen_disagreements(make: Callable[[], nn.Module], *inputs: Tensor) -> list[str]:
+
+def frozen_disagreements(make: Callable[[], nn.Module], freeze: Freeze, *inputs: Tensor) -> list[str]:
     """How the answers of a module, called with each of ``inputs`` in turn, differ from those of it frozen."""
     torch.manual_seed(0)
     module = make().eval()
-    frozen = rekindle.freeze(rekindle.script(copy.deepcopy(module)))
+    frozen = freeze(rekindle.script(copy.deepcopy(module)))
     found: list[str] = []
     for index, x in enumerate(inputs):
         torch.manual_seed(index)
@@ -92,8 +94,26 @@ class Adds(nn.Module):
         return torch.add(self.linear(x), self.offset, alpha=3)
 
 
-def answers_of(make: Callable[[], nn.Module], *shapes: Sequence[int]) -> Callable[[], Sequence[str]]:
+class Views(nn.Module):
+    """Wants a convolution's result in the usual order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(x).view(x.shape[0], -1)
+
+
+def answers_of(
+    make: Callable[[], nn.Module], *shapes: Sequence[int], freeze: Freeze = rekindle.freeze
+) -> Callable[[], Sequence[str]]:
     """What :func:`frozen_disagreements` tells of a module called with tensors of these shapes, twice each."""
     generator = torch.Generator().manual_seed(1)
     inputs = [torch.randn(list(shape), generator=generator) for shape in shapes for _ in range(2)]
-    return lambda: frozen_disagreements(make, *inputs)
+    return lambda: _without_gradients(make, freeze, inputs)
+
+
+def _without_gradients(make: Callable[[], nn.Module], freeze: Freeze, inputs: Sequence[Tensor]) -> Sequence[str]:
+    with torch.no_grad():
+        return frozen_disagreements(make, freeze, *inputs)

@@ -21,6 +21,7 @@ from rekindle.passes import (
     HoistFromIf,
     LoopInvariantMotion,
     LoopUnrolling,
+    PackWeights,
     Parallelize,
     Pass,
     Peephole,
@@ -51,6 +52,7 @@ PASSES: tuple[Pass, ...] = (
     ConstantTensors(),
     RemoveDropout(),
     Parallelize(least=1),
+    PackWeights(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

@@ -47,6 +47,7 @@ from rekindle.passes import (
     lower_graph,
     lower_simple_tuples,
     normalize_ops,
+    pack_weights,
     parallelize,
     peephole,
     rank_of_operands,
@@ -476,6 +477,12 @@ BROKEN = (
         "forgets the factor of a sum",
         replaced(fold_arithmetic, "_alpha", lambda node: 1),
         answers_of(frozen.Adds, (5, 3)),
+    ),
+    Broken(
+        "pack_weights",
+        "forgets the order in memory",
+        replaced(pack_weights, "_does_not_mind", lambda use: True),
+        answers_of(frozen.Views, (2, 3, 80, 80), freeze=rekindle.optimize_for_inference),
     ),
 )
 

@@ -1,0 +1,200 @@
+"""Convolutions and linear maps of constant weights go to oneDNN, with the activation behind them.
+
+.. code-block:: text
+
+    %c : Tensor = aten::conv2d(%x, %w, %b, …)
+    %r : Tensor = aten::relu_(%c)
+    %d : Tensor = aten::conv2d(%r, %w2, %b2, …)
+    %v : Tensor = aten::view(%d, %sizes)
+
+becomes
+
+.. code-block:: text
+
+    %r : Tensor = prim::packed_convolution[…, activation="relu"](%x, %w, %b)
+    %d : Tensor = prim::packed_convolution[…, activation="none"](%r, %w2, %b2)
+    %e : Tensor = aten::contiguous(%d, %0)
+    %v : Tensor = aten::view(%e, %sizes)
+
+Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
+mind. What looks at the order of a result in memory gets it in the order that it had.
+
+What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.packed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import may_write
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Graph, Node, Use, Value
+from rekindle.ir.types import NoneType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_int, is_constant, value_of
+from rekindle.passes.foldable import fixed_tensor
+
+CONVOLUTION: Final = "prim::packed_convolution"
+LINEAR: Final = "prim::packed_linear"
+
+
+@dataclass(slots=True)
+class PackWeights:
+    """See the module."""
+
+    name: ClassVar[str] = "pack_weights"
+    smallest_linear: int = 1 << 16
+    """Linear maps of fewer weights stay as they are: what PyTorch does then takes less than the way to oneDNN."""
+
+    def run(self, graph: Graph) -> bool:
+        aliases = AliasDb(graph, is_frozen=True)
+        changed = False
+        for node in list(graph.all_nodes()):
+            if node.kind == "aten::conv2d":
+                changed |= _pack_convolution(node, aliases)
+            elif node.kind == "aten::linear":
+                changed |= _pack_linear(node, aliases, self.smallest_linear)
+        if changed:
+            _Order(graph).keep()
+        return changed
+
+
+def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
+    lists = [_ints(value) for value in node.inputs[3:6]]
+    groups = constant_int(node.inputs[6])
+    if groups is None or not _has_fixed_weights(node, aliases, 4):
+        return False
+    stride, padding, dilation = lists
+    if stride is None or padding is None or dilation is None or not may_change("pack the weights of", node):
+        return False
+    attributes: dict[str, AttributeValue] = {
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    _replace(node, CONVOLUTION, attributes)
+    return True
+
+
+def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
+    if not _has_fixed_weights(node, aliases, 2):
+        return False
+    weight = value_of(node.inputs[1].node)
+    assert isinstance(weight, torch.Tensor)
+    if weight.numel() < smallest or not may_change("pack the weights of", node):
+        return False
+    _replace(node, LINEAR, {})
+    return True
+
+
+def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
+    weight, bias = fixed_tensor(node.inputs[1], aliases), fixed_tensor(node.inputs[2], aliases)
+    if weight is None or not (bias is not None or isinstance(node.inputs[2].type, NoneType)):
+        return False
+    given = [weight] if bias is None else [weight, bias]
+    return weight.dim() == rank and all(t.dtype is torch.float32 and t.device.type == "cpu" for t in given)
+
+
+def _ints(value: Value) -> list[int] | None:
+    """A pair of ints that is known; None where it is not."""
+    if value.node.kind == "prim::ListConstruct":
+        found = [constant_int(item) for item in value.node.inputs]
+    else:
+        held = value_of(value.node) if is_constant(value) else None
+        found = [item if isinstance(item, int) else None for item in held] if isinstance(held, list) else []
+    known = [item for item in found if item is not None]
+    return known * 2 if len(found) == len(known) == 1 else known if len(found) == len(known) == 2 else None
+
+
+def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
+    """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
+    last = node
+    if len(node.output.uses) == 1:
+        user = node.output.uses[0].user
+        if user.kind in ("aten::relu", "aten::relu_") and user.owning_block is node.owning_block:
+            last = user
+    activation = "none" if last is node else "relu"
+    made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
+    made.set_range(node.range)
+    made.callstack = node.callstack
+    made.insert_before(node)
+    made.output.copy_metadata(last.output)
+    made.output.type = node.output.type
+    last.output.replace_all_uses_with(made.output)
+    if last is not node:
+        last.destroy()
+    node.destroy()
+
+
+# ------------------------------------------------------------------------------------------------- the order in memory
+
+_IN_PLACE: Final = frozenset({"aten::relu_", "aten::hardtanh_", "aten::silu_", "aten::hardswish_"})
+_NOT_MINDING: Final = frozenset(
+    {
+        *_IN_PLACE,
+        *(CONVOLUTION, "aten::relu", "aten::hardtanh", "aten::silu", "aten::sigmoid", "aten::hardswish"),
+        *("aten::hardsigmoid", "aten::add", "aten::sub", "aten::mul", "aten::max_pool2d", "aten::avg_pool2d"),
+        *("aten::adaptive_avg_pool2d", "aten::batch_norm", "aten::cat"),
+    }
+)
+"""Kinds that give the same in whatever order their operands are, but for the order of the result."""
+_ASKING: Final = frozenset({"aten::dim", "aten::size"})
+
+
+class _Order:
+    """Finds what may be in channels-last order, and gives it to those who would mind in the usual one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.aliases = AliasDb(graph, is_frozen=True)
+        self.written = 0
+        """What is written to by others than those that work in place and do not mind."""
+        for node in graph.all_nodes():
+            if not node.blocks and may_write(node) and node.kind not in _IN_PLACE:
+                self.written |= self.aliases.writes_to(node)
+        self.other_order: set[Value] = set()
+
+    def keep(self) -> None:
+        for node in list(self.graph.all_nodes()):
+            if node.kind == CONVOLUTION or (node.kind in _NOT_MINDING and self._has_other_order(node)):
+                self._decide(node.output)
+
+    def _has_other_order(self, node: Node) -> bool:
+        first = node.inputs[0].node
+        operands = first.inputs if first.kind == "prim::ListConstruct" else node.inputs
+        return any(value in self.other_order for value in operands)
+
+    def _decide(self, value: Value) -> None:
+        uses = list(value.uses)
+        works_in_place = any(use.user.kind in _IN_PLACE for use in uses)
+        if self.aliases.reachable(value) & self.written or (works_in_place and len(uses) > 1):
+            self._reorder(value, uses)
+            return
+        minding = [use for use in uses if not _does_not_mind(use)]
+        self._reorder(value, minding)
+        if len(minding) < len(uses):
+            self.other_order.add(value)
+
+    def _reorder(self, value: Value, uses: list[Use]) -> None:
+        if not uses:
+            return
+        graph, node = self.graph, value.node
+        with graph.inserting_after(node):
+            usual = graph.insert_constant(0)
+            copy = graph.insert_node(graph.create("aten::contiguous", [value, usual], range=node.range))
+        for use in uses:
+            use.user.replace_input(use.offset, copy.output)
+
+
+def _does_not_mind(use: Use) -> bool:
+    user = use.user
+    if user.kind == CONVOLUTION:
+        return use.offset == 0
+    if user.kind == "prim::ListConstruct":
+        return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
+    return user.kind in _NOT_MINDING or user.kind in _ASKING
