@@ -93,15 +93,17 @@ def packed_linear(node: Node) -> Operation:
     """``linear`` with an ``activation`` behind it, as for :func:`packed_convolution`."""
     activation = node.get_string("activation")
     packed: list[Tensor] = []
+    fewest: list[int] = []  # entries of an input that pay, known with the weight
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if _is_plain(input, weight) and input.dim() > 1 and input.shape[-1] == weight.shape[1]:
-            rows = input.numel() // weight.shape[1]
-            if rows >= FEWEST_ROWS and rows * weight.numel() >= LEAST_PRODUCTS[LINEAR]:
-                if not packed:
-                    packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
-                result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, activation, [], None)
-                return result
+        if not fewest:
+            outputs, inputs = weight.shape
+            fewest.append(inputs * max(FEWEST_ROWS, -(-LEAST_PRODUCTS[LINEAR] // (inputs * outputs))))
+        if input.numel() >= fewest[0] and _is_plain(input, weight) and input.shape[-1] == weight.shape[1]:
+            if not packed:
+                packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
+            result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, activation, [], None)
+            return result
         result = torch.nn.functional.linear(input, weight, bias)
         return _activated(result, activation)
 
