@@ -100,6 +100,9 @@ sweep-execution: setup ## every way of executing against the interpreter, on all
 sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousand calls: no growth
 	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py
 
+sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, by its kernel
+	$(BIN)/python -m tests.sweeps.fusion --full
+
 # How many mutants, how long at most, and which ones: a number for each set of them.
 MUTANTS ?= 200000
 MINUTES ?= 60

@@ -81,7 +81,7 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "transposed": (CHAIN, [torch.randn(3, size), torch.randn(size, 3).t()]),
         "bytes": (CHAIN, [torch.randint(9, (size,)).to(torch.int8), torch.randint(9, (size,)).to(torch.int8)]),
         "short floats": (CHAIN, [torch.randn(3, size).bfloat16(), torch.randn(size).bfloat16()]),
-        "several widths": (CHAIN, [torch.randn(size).half(), torch.randn(size, dtype=torch.float64)]),
+        "several widths": (CHAIN, [torch.randn(size).bfloat16(), torch.randn(size, dtype=torch.float64)]),
         "chunks": (CHUNKS, [x, x[0]]),
         "rows": (MIXED, [torch.randn(3, size), torch.randn(size)]),
         "sums": (str(graph_of("sum", size)), [torch.randn(3, size)]),

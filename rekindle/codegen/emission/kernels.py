@@ -10,7 +10,9 @@ from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.target import Target
+from rekindle.codegen.loops.builder import Unsupported
 from rekindle.codegen.loops.form import Kernel, Nest
+from rekindle.codegen.loops.scalars import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What a kernel needs of the library that PyTorch's threads belong to."""
@@ -41,7 +43,13 @@ _SIMPLE = frozenset(
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """The module that defines ``kernel``."""
+    """The module that defines ``kernel``.
+
+    Raises:
+        Unsupported: ``target`` lacks what it needs.
+    """
+    if not target.has("f16c") and any(each.scalar is F16 for nest in kernel.nests for each in expressions_of(nest)):
+        raise Unsupported("half floats, which this processor does not know")
     module = Module()
     first = 0
     for number, nest in enumerate(kernel.nests):

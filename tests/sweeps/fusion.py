@@ -1,0 +1,69 @@
+"""The sweep over kernels of single operators: every sample of PyTorch's operator database, in every dtype.
+
+    python -m tests.sweeps.fusion --full               everything; writes results/fusion.md
+    python -m tests.sweeps.fusion --only add,exp       some entries, and what goes wrong with them
+
+A sample counts where PyTorch answers. Its kernel must give the dtype, the sizes, the strides and the elements that
+PyTorch gives (tests/codegen/test_pointwise.py says how near); where there is no kernel, the operator itself runs, and
+the table says how often.
+"""
+# ruff: noqa: T201 - a command: it prints
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+from tests.codegen.samples import DTYPES, cases, names
+from tests.codegen.test_pointwise import check
+
+RESULTS = Path(__file__).parent / "results" / "fusion.md"
+
+
+def sweep(name: str) -> tuple[Counter[str], list[str]]:
+    """How many samples of an entry had a kernel and how many had none, and what went wrong."""
+    found: Counter[str] = Counter()
+    failures = []
+    for dtype in DTYPES:
+        for number, case in enumerate(cases(name, dtype)):
+            try:
+                found["by a kernel" if check(case, dtype) else "without"] += 1
+            except AssertionError as error:
+                failures.append(f"{name}, {dtype}, sample {number}: {str(error).splitlines()[0] if str(error) else ''}")
+    return found, failures
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.sweeps.fusion")
+    parser.add_argument("--full", action="store_true", help="every entry; writes the results")
+    parser.add_argument("--only", default="", help="entries, with commas between them")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    chosen = [name for name in names() if options.full or name in options.only.split(",")]
+    rows, failures = [], []
+    for name in chosen:
+        found, wrong = sweep(name)
+        failures += wrong
+        rows.append((name, found["by a kernel"], found["without"], len(wrong)))
+        print(*rows[-1])
+    print(*failures, sep="\n")
+    total = [sum(row[column] for row in rows) for column in (1, 2, 3)]
+    print(f"{total[0]} samples by a kernel, {total[1]} without, {total[2]} wrong")
+    if options.full:
+        lines = [
+            "# Kernels of single operators against PyTorch",
+            "",
+            "Samples of PyTorch's operator database in ten dtypes.",
+        ]
+        lines += ["", "| entry | by a kernel | operator by operator | wrong |", "| --- | --- | --- | --- |"]
+        lines += [f"| {name} | {kernel} | {without} | {wrong} |" for name, kernel, without, wrong in rows]
+        lines += [f"| all {len(rows)} | {total[0]} | {total[1]} | {total[2]} |", *(f"\n- {each}" for each in failures)]
+        RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
