@@ -249,6 +249,28 @@ def test_three_calls_answer_as_eager(name: str) -> None:
             same(frozen(x), module(x))
 
 
+TORCH_JIT_DIFFERS = {
+    "aliases": "torch.jit refuses attributes that overlap",
+    "replaced": "torch.jit makes a constant of what it was replaced with, which is written to",
+    "attention": "torch.jit keeps two weights for a branch that evaluation never takes",
+    "an interface": "what torch.jit saves mentions the interface without its definition",
+}
+"""Where ``torch.jit.freeze`` leaves other attributes, or nothing that can be looked at, and why."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_torch_jit_keeps_the_same_attributes(name: str) -> None:
+    make, _, remaining = CASES[name]
+    try:
+        buffer = io.BytesIO()
+        torch.jit.save(torch.jit.freeze(torch.jit.script(make().eval())), buffer)
+        theirs = attributes(rekindle.load(buffer.getvalue()))
+    except (RuntimeError, ValueError):
+        theirs = ["it cannot be told"]
+    assert (theirs != remaining) == (name in TORCH_JIT_DIFFERS), theirs
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_saved_and_loaded(name: str) -> None:
     make, shape, _ = CASES[name]
