@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,13 +72,10 @@ class Recording:
         InsertProfiling().run(self.graph)
         for node in self.graph.find_nodes(PROFILE):
             self.records[node] = ProfileRecord()
-        recorders[self.graph] = self._recorder
+        recorders[self.graph] = partial(_recorder, weakref.ref(self))  # which must not keep the graph alive
 
-    def _recorder(self, node: Node) -> Callable[[object], None]:
-        record = self.records.get(node)
-        return _ignore if record is None else partial(self._note, record)
-
-    def _note(self, record: ProfileRecord, value: object) -> None:
+    def note(self, record: ProfileRecord, value: object) -> None:
+        """Take one more value into ``record``."""
         with self._lock:
             record.note(value)
 
@@ -85,7 +83,7 @@ class Recording:
         """Note these as if a call with them had begun."""
         for node, record in self.records.items():
             if node.input.node is self.graph.param_node:
-                self._note(record, arguments[node.input.offset])
+                self.note(record, arguments[node.input.offset])
 
     def finish(self) -> Graph:
         """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may
@@ -97,6 +95,12 @@ class Recording:
                 if told is not None:
                     node.set_attribute(PROFILED_TYPE, told)
         return self.graph
+
+
+def _recorder(reference: weakref.ref[Recording], node: Node) -> Callable[[object], None]:
+    recording = reference()
+    record = None if recording is None else recording.records.get(node)
+    return _ignore if recording is None or record is None else partial(recording.note, record)
 
 
 def _ignore(value: object) -> None:

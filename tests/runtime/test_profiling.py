@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
 
@@ -14,6 +16,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import NONE
 from rekindle.ir.verifier import verify
+from rekindle.ops.profiling import recorders
 from rekindle.passes import Inlining
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
@@ -145,6 +148,16 @@ def test_nobody_watches_a_graph_that_was_read() -> None:
     graph = parse_graph("graph(%x : Tensor):\n  %y : Tensor = prim::profile(%x)\n  return (%y)\n")
     x = torch.ones(2)
     assert InterpreterState(Code(graph, "f")).run((x,)) is x
+
+
+def test_recordings_die_with_what_runs_them() -> None:
+    recording = recording_of(layer)
+    run(recording, torch.ones(2, 3), torch.ones(3, 4))
+    graph = weakref.ref(recording.finish())
+    assert graph() in recorders
+    del recording
+    gc.collect()
+    assert graph() is None
 
 
 def test_how_many_runs_are_watched() -> None:
