@@ -143,23 +143,30 @@ class _Reader:
         if "attributes.pkl" not in self._reader:
             return ()
         value = read_pickle(self._reader.read("attributes.pkl"), "attributes.pkl", self._reader.limits).value
-        found = self._with_tensors(value)
+        found = self._with_tensors(value, {})
         if not isinstance(found, tuple):
             raise TypeError("the attributes are no tuple")
         return found
 
-    def _with_tensors(self, value: object) -> object:
-        """``value`` with tensors for their numbers."""
+    def _with_tensors(self, value: object, done: dict[int, object]) -> object:
+        """``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a part of
+        many wholes is gone through once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
+        if not isinstance(value, (tuple, list, dict, PickledTyped)):
+            return value
+        if id(value) in done:
+            return done[id(value)]
         if isinstance(value, tuple):
-            return tuple(self._with_tensors(item) for item in value)
+            made = done[id(value)] = tuple(self._with_tensors(item, done) for item in value)
+            return made
+        done[id(value)] = value
         if isinstance(value, list):
-            value[:] = [self._with_tensors(item) for item in value]
+            value[:] = [self._with_tensors(item, done) for item in value]
         elif isinstance(value, dict):
-            value.update({key: self._with_tensors(item) for key, item in value.items()})
-        elif isinstance(value, PickledTyped):
-            value.value = self._with_tensors(value.value)
+            value.update({key: self._with_tensors(item, done) for key, item in value.items()})
+        else:
+            value.value = self._with_tensors(value.value, done)
         return value
 
     def _tensor(self, record: dict[str, Any]) -> TensorRecord:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import struct
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +26,7 @@ import torch
 
 from tests.archive.hostile.judge import SECONDS, Judge, calm_down
 from tests.archive.hostile.mutations import mutant
-from tests.archive.hostile.seeds import seeds
+from tests.archive.hostile.seeds import Seed, seeds
 
 RESULTS = Path(__file__).parent / "results"
 RUN = 20260
@@ -140,12 +142,11 @@ def serve(folder: Path, run: int, start: int, stop: int) -> None:
     """The other side: judge and write down."""
     torch.set_num_threads(1)
     originals = seeds()
-    judge = Judge()
-    for seed in originals:  # what is imported or made once is not a mutant's doing
-        judge.verdict(seed.data)
+    judge = _judge(originals)
     beat = os.open(folder / "beat", os.O_WRONLY)
     with (folder / "lines").open("a", encoding="utf-8") as out:
         for number in range(start, stop):
+            os.pwrite(beat, _BEAT.pack(number, math.inf), 0)  # making one may take longer than judging it
             made = mutant(originals, number, run)
             before = time.process_time()
             os.pwrite(beat, _BEAT.pack(number, before), 0)
@@ -158,13 +159,22 @@ def serve(folder: Path, run: int, start: int, stop: int) -> None:
                 calm_down()
 
 
+def _judge(originals: Sequence[Seed]) -> Judge:
+    """One that has seen archives: what is imported or made once is not a mutant's doing."""
+    judge = Judge()
+    for seed in originals:
+        judge.verdict(seed.data)
+    return judge
+
+
 def explain(number: int, run: int, save: Path | None) -> None:
     """One mutant: what it is, and what comes of it."""
-    made = mutant(seeds(), number, run)
+    originals = seeds()
+    made = mutant(originals, number, run)
     print(f"{len(made.data)} bytes: {made.history}")
     if save is not None:
         save.write_bytes(made.data)
-    verdict = Judge().verdict(made.data)
+    verdict = _judge(originals).verdict(made.data)
     print(f"{verdict.outcome}{' (wrong)' if verdict.is_wrong else ''}\n{verdict.detail}")
 
 
