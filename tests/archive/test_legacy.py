@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,19 +57,26 @@ def test_attributes_come_from_their_pickle_and_tensors_from_the_table() -> None:
     assert (buffers["part"].offset, buffers["part"].sizes) == (2, (2,))
 
 
-def broken(change: Any, model: dict[str, Any] | None = None) -> ArchiveReader:
-    """The archive of 1.0's affine module with another description."""
-    source = zipfile.ZipFile(FOLDER / "torch-1.0" / "legacy_affine.pt")
+def changed(archive: str, member: str, change: Callable[[bytes], bytes]) -> ArchiveReader:
+    """An archive with another content of one member."""
+    source = zipfile.ZipFile(FOLDER / f"torch-{archive}.pt")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         for name in source.namelist():
             data = source.read(name)
-            if name.endswith("model.json"):
-                model = json.loads(data)
-                change(model)
-                data = json.dumps(model).encode()
-            made.writestr(name, data)
+            made.writestr(name, change(data) if name.endswith(member) else data)
     return ArchiveReader(buffer.getvalue())
+
+
+def broken(change: Any) -> ArchiveReader:
+    """The archive of 1.0's affine module with another description."""
+
+    def of(data: bytes) -> bytes:
+        model = json.loads(data)
+        change(model)
+        return json.dumps(model).encode()
+
+    return changed("1.0/legacy_affine", "model.json", of)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +113,17 @@ def test_broken_descriptions_are_refused(change: Any, message: str) -> None:
     with pytest.raises(CorruptArchiveError) as caught:
         read_legacy(broken(change))
     assert str(caught.value).startswith(message)
+
+
+def test_descriptions_are_utf_8() -> None:
+    """No codec is looked for: that would import modules that the file chooses."""
+    with pytest.raises(CorruptArchiveError) as caught:
+        read_legacy(changed("1.0/legacy_affine", "model.json", lambda data: data.decode().encode("utf-32-be")))
+    assert str(caught.value).startswith("The description of the model is broken: ")
+
+
+def test_a_part_of_many_wholes_is_gone_through_once() -> None:
+    """A pickle of a few hundred bytes holds a tuple of two equal tuples, sixty times over."""
+    doubled = b"\x80\x02()q\x00" + b"h\x00\x86q\x00" * 60 + b"h\x00" * 9 + b"t."
+    program = read_legacy(changed("1.2/legacy_attributes", "attributes.pkl", lambda _: doubled))
+    assert program.root.name == "__torch__.legacy_attributes"
