@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 import torch
 
 from benchmarks.execution import geometric_mean, interleaved, peak_memory
 from benchmarks.peers import eager, ours
+from benchmarks.plots import lines
 from benchmarks.workloads import WORKLOADS, Workload
 
 SMALL = [workload for workload in WORKLOADS if "million" not in workload.name]
@@ -47,3 +50,18 @@ def test_memory_is_what_tensors_take_at_most() -> None:
 
 def test_means_of_ratios_are_geometric() -> None:
     assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+
+
+def test_pictures_are_well_formed() -> None:
+    text = lines("Time", "nodes", "seconds", {"a": [(1, 0.5), (1900, 3.1)], "b": [(10, 1.0), (1900, 3.0)]})
+    picture = ElementTree.fromstring(text)
+
+    words = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[:1] == ["Time"]
+    assert "2,000" in words
+    assert "4" in words
+    assert words[-2:] == ["a", "b"]
+    heights = [
+        float(element.get("y", "nan")) for element in list(picture.iter("{http://www.w3.org/2000/svg}text"))[-2:]
+    ]
+    assert abs(heights[0] - heights[1]) >= 15

@@ -54,9 +54,8 @@ class Folding:
     repeated: set[int] = field(default_factory=set)
 
 
-def foldable(instructions: Sequence[Instruction]) -> Folding:
+def foldable(instructions: Sequence[Instruction], uses: Uses) -> Folding:
     """What needs no line of its own."""
-    uses = _Uses(instructions)
     found = Folding()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
@@ -67,19 +66,21 @@ def foldable(instructions: Sequence[Instruction]) -> Folding:
     return found
 
 
-class _Uses:
+class Uses:
     """Who reads and how often somebody writes each register, and where jumps lead."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.readers: dict[int | None, list[int]] = {}
         self.writes: dict[int | None, int] = {}
         self.targets: set[int] = set()
+        self._writers: dict[int | None, Instruction] = {}
         for index, instruction in enumerate(instructions):
             if instruction.opcode is not Opcode.DROP:
                 for register in instruction.inputs:
                     self.readers.setdefault(register, []).append(index)
             for output in instruction.outputs:
                 self.writes[output] = self.writes.get(output, 0) + 1
+                self._writers[output] = instruction
             if instruction.target >= 0:
                 self.targets.add(instruction.target)
 
@@ -87,6 +88,10 @@ class _Uses:
         """Whether an instruction has one result, in a register that nothing else writes."""
         outputs = instruction.outputs
         return len(outputs) == 1 and outputs[0] is not None and self.writes[outputs[0]] == 1
+
+    def writer_of(self, register: int) -> Instruction | None:
+        """The only instruction that writes a register; None if there is none, or there are several."""
+        return self._writers[register] if self.writes.get(register) == 1 else None
 
     def reader_of(self, instruction: Instruction) -> int:
         """The only instruction that reads the result of another; -1 if there is none, or there are several."""
@@ -99,7 +104,7 @@ def _takes_any_sequence(reader: Instruction) -> bool:
     return found is not None and found.takes_any_sequence
 
 
-def _is_list_of_numbers(instruction: Instruction, uses: _Uses) -> bool:
+def _is_list_of_numbers(instruction: Instruction, uses: Uses) -> bool:
     if instruction.opcode is Opcode.CONSTANT:
         value = instruction.constant
         return isinstance(value, list) and len(value) <= _LONGEST and all(type(item) is int for item in value)
@@ -114,7 +119,7 @@ def _is_number(value: Value) -> bool:
     return value.type.kind in WITHOUT_MEMORY
 
 
-def _join(instructions: Sequence[Instruction], uses: _Uses, found: Folding) -> None:
+def _join(instructions: Sequence[Instruction], uses: Uses, found: Folding) -> None:
     reader = -1
     """The next instruction that has a line of its own."""
     depths: dict[int, int] = {}
@@ -132,7 +137,7 @@ def _join(instructions: Sequence[Instruction], uses: _Uses, found: Folding) -> N
             reader = -1  # what stands before does not always come before
 
 
-def _can_join(index: int, instructions: Sequence[Instruction], reader: int, uses: _Uses, found: Folding) -> bool:
+def _can_join(index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: Folding) -> bool:
     """Whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
     instruction = instructions[index]
     if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):

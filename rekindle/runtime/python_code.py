@@ -27,7 +27,8 @@ from rekindle.ir.registry import Operation
 from rekindle.ir.types import TensorType, TupleType
 from rekindle.ops.lists import append, set_item
 from rekindle.ops.objects import module_table
-from rekindle.runtime.folding import foldable
+from rekindle.ops.scalars import derive_index, range_length
+from rekindle.runtime.folding import Uses, foldable
 from rekindle.runtime.instructions import Instruction, Opcode, copy_constant
 
 MOST_LOOPS: Final = 15
@@ -79,7 +80,8 @@ class PythonWriter:
         self.open_loops: list[int] = []
         """The jumps back of the loops around."""
         self.open_tries = 0
-        self.folding = foldable(instructions)
+        self.uses = Uses(instructions)
+        self.folding = foldable(instructions, self.uses)
         self.folded: dict[int, tuple[str, bool]] = {}
         """What is written for registers that have no variable, and whether it takes parentheses as a part."""
         self.items: dict[int, list[str]] = {}
@@ -186,13 +188,33 @@ class PythonWriter:
         if jump.opcode is Opcode.LOOP_NEXT and jump.target == index + 1 and jump.outputs == start.outputs:
             if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
                 raise NotCompilable
+            numbers = self._range_of(index, start)
             self.open_loops.append(back)
-            self.inside(index, f"for {counter} in range({limit}):", index + 1, back)
+            if numbers:
+                counter = self.target(self.instructions[index + 1].outputs[0])
+                self.inside(index, f"for {counter} in {numbers}:", index + 2, back)
+            else:
+                self.inside(index, f"for {counter} in range({limit}):", index + 1, back)
             self.open_loops.pop()
         else:
             self.write(index, f"{counter} = 0")
             self.inside(index, f"if {limit} > 0:", index + 1, start.target)
         return start.target
+
+    def _range_of(self, index: int, start: Instruction) -> str:
+        """The range that a loop walks over, if the body begins with its numbers and asks for the count no more."""
+        first = self.instructions[index + 1]
+        length = self.uses.writer_of(start.inputs[0])
+        if first.operation is not derive_index or length is None or length.operation is not range_length:
+            return ""
+        count, begin, step = first.inputs
+        low, high, stride = length.inputs
+        is_same = count == start.outputs[0] and (begin, step) == (low, stride)
+        if not is_same or not self.uses.is_plain_result(first) or len(self.uses.readers[count]) != 1:
+            return ""
+        if any(self.uses.writes.get(register, 0) > 1 for register in (low, high, stride)):
+            return ""
+        return f"range({', '.join(map(self.alone, length.inputs))})"
 
     def jump_back_to(self, index: int, end: int) -> int | None:
         """The jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet."""

@@ -28,13 +28,37 @@ def test_arithmetic_that_cannot_fail_stands_where_it_is_read() -> None:
         == """\
 def plan(r0, r1):
  r6 = f0(2, r1, 3)
- for r7 in range(r6):
-  r8 = 2 + r7 * 3
+ for r8 in range(2, r1, 3):
   r0.append(r8)
   r9 = r0[0]
   r0[0] = (r9 + (r8 * 2))
  return r0"""
     )
+
+
+def ranges(n: int, low: int, step: int) -> List[int]:
+    found: List[int] = []
+    for i in range(low, n, step):
+        n = n - 1
+        for j in range(i, n):
+            low += 1
+            found.append(i * 10 + j)
+        for j in range(n, low, -1):
+            found.append(j)
+            if j == 3:
+                break
+        found.append(low)
+    return found
+
+
+@pytest.mark.parametrize(("n", "low", "step"), [(6, 0, 1), (7, 2, 2), (0, 5, -2), (3, 3, 1)])
+def test_ranges_whose_ends_change_meanwhile(n: int, low: int, step: int) -> None:
+    """What they were at the start counts."""
+    compiled = rekindle.script(ranges)
+    expected = ranges(n, low, step)
+    for optimize in (True, False):
+        with optimized_execution(optimize):
+            assert compiled(n, low, step) == expected
 
 
 def quotient(items: List[int], n: int) -> bool:
