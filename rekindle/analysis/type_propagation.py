@@ -70,11 +70,11 @@ def propagate_types(
 
 
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
-    """Write what :func:`propagate_types` found of tensors, and of tuples of them, into the graph; returns whether
+    """Write what :func:`propagate_types` found of tensors, and of those in tuples, into the graph; returns whether
     anything changed."""
     changed = False
     for value, found in types.items():
-        type = _of_parts(value) if value.node.kind == "prim::TupleConstruct" else found
+        type = _of_parts(value) if value.node.kind == "prim::TupleConstruct" else _refined(value.type, found)
         is_told = isinstance(value.type, (TensorType, TupleType)) and type != value.type
         if value.graph is graph and is_told and _both_give(value, type):
             value.set_type(type)
@@ -89,6 +89,17 @@ def _of_parts(value: Value) -> Type:
     return value.type.with_contained(
         [part.type if isinstance(part.type, (TensorType, TupleType)) else declared for declared, part in parts]
     )
+
+
+def _refined(declared: Type, found: Type) -> Type:
+    """``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its value: a
+    tuple is of the types of what it is made of."""
+    if isinstance(declared, TensorType) and isinstance(found, TensorType):
+        return found
+    if isinstance(declared, TupleType) and isinstance(found, TupleType):
+        parts = zip(declared.elements, found.elements, strict=True)
+        return declared.with_contained([_refined(mine, theirs) for mine, theirs in parts])
+    return declared
 
 
 def _both_give(value: Value, type: Type) -> bool:

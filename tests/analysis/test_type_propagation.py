@@ -359,6 +359,26 @@ def test_types_are_written_into_the_graph() -> None:
     assert "%z : Float(2, requires_grad=0, device=cpu) = aten::neg(%cut)" in str(graph)
 
 
+def test_tuples_in_the_graph_fit_what_they_are_made_of() -> None:
+    """That an optional tensor is missing is known, but no value has that type."""
+    text = """graph(%x : Tensor, %p : bool):
+  %none : NoneType = prim::Constant()
+  %y : Tensor? = prim::If(%p)
+    block0():
+      -> (%none)
+    block1():
+      -> (%none)
+  %t : (Tensor, Tensor?) = prim::TupleConstruct(%x, %y)
+  return (%t)
+"""
+    graph = parse_graph(text)
+    types = propagate_types(graph, [known(2), None])
+    assert refine_types(graph, types)
+    verify(graph)
+    assert "(Float(2, requires_grad=0, device=cpu), Tensor?) = prim::TupleConstruct" in str(graph)
+    assert not refine_types(graph, types)
+
+
 def test_a_wrong_number_of_types() -> None:
     with pytest.raises(ValueError, match=r"^the graph takes 2 inputs, got 1 types$"):
         propagate_types(parse_graph(GRADIENTS.lstrip()), [None])
