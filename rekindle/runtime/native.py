@@ -15,6 +15,7 @@ import torch
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen import groups as groups  # registers what runs fused groups
 from rekindle.codegen.fusion import FuseGraph
+from rekindle.codegen.native import FormNativeRegions
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.graph import Graph
@@ -28,7 +29,7 @@ from rekindle.runtime.version import Version
 DERIVATIVES: Final[tuple[Pass, ...]] = (CreateDifferentiableGraphs(),)
 """What runs behind all others where gradients are recorded."""
 
-FUSION: Final[tuple[Pass, ...]] = (FuseGraph(), DeadCodeElimination())
+FUSION: Final[tuple[Pass, ...]] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
 """What runs last of all."""
 
 

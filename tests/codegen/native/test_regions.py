@@ -179,17 +179,17 @@ def factorial(n: int) -> int:
     return product
 
 
-def nothing_but_errors(xs: List[int], i: int, d: int) -> int:
+def nothing_but_errors(xs: List[int], i: int, d: int, n: int) -> int:
     total = 0
-    for k in range(3):
+    for k in range(n):
         xs[k] = k
         total += xs[i] // d
     return total
 
 
-def roots(x: float, y: float) -> float:
+def roots(x: float, y: float, n: int) -> float:
     total = 0.0
-    for k in range(2):
+    for k in range(n):
         total += math.sqrt(x) / y + x // y + math.log(x + 4.0)
     return total
 
@@ -205,10 +205,14 @@ LEFT = [
     (factorial, [(20,), (21,), (30,)], 2),
     (
         nothing_but_errors,
-        [([9, 9, 9], 2, 1), ([9, 9, 9], 3, 1), ([9, 9, 9], -4, 1), ([9, 9], 0, 1), ([9] * 4, 3, 0)],
+        [([9] * 3, 2, 1, 3), ([9] * 3, 3, 1, 3), ([9] * 3, -4, 1, 3), ([9] * 2, 0, 1, 3), ([9] * 4, 3, 0, 3)],
         4,
     ),
-    (roots, [(1.0, 2.0), (-1.0, 2.0), (1.0, 0.0), (-5.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)], 5),
+    (
+        roots,
+        [(1.0, 2.0, 2), (-1.0, 2.0, 2), (1.0, 0.0, 2), (-5.0, 1.0, 2), (math.inf, 1.0, 2), (math.nan, 1.0, 2)],
+        5,
+    ),
     (to_ints, [([1.5, -2.5],), ([math.nan],), ([math.inf],), ([1e30],), ([-1e18],)], 3),
     (stack_machine, [([1, -1],), ([1, 1, -7],), ([],)], 3),
 ]
@@ -349,7 +353,7 @@ def test_a_region_that_needs_too_much_memory_is_left_to_the_plan(monkeypatch):
 
 def test_loops_with_tensors_stay_and_those_within_are_compiled():
     def mixed(x: torch.Tensor, n: int) -> torch.Tensor:
-        for i in range(2):
+        for i in range(n - 3):
             k = 0
             for j in range(n):
                 k += j * i
