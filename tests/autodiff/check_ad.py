@@ -58,6 +58,7 @@ _TABLE: Final = """
 [fmod]: x.fmod(2)
 [remainder]: x.remainder(y)
 [pow]: x.pow(2)
+[pow]: p.pow(2.5)
 [pow]: p.pow(y)
 [pow]: torch.pow(2.0, x)
 [maximum]: torch.maximum(x, y)

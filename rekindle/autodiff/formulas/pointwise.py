@@ -166,7 +166,7 @@ def powered(grad: Tensor, self: Tensor, exponent: number) -> Tensor:
     elif exponent == 2:
         return grad * (self * 2)
     else:
-        return grad * (exponent * self.pow(exponent - 1))
+        return grad * (self.pow(exponent - 1) * exponent)
 
 backward pow.Tensor_Scalar(grad, self, exponent) -> self:
     return powered(grad, self, exponent)
