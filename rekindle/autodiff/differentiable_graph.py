@@ -44,7 +44,7 @@ class DifferentiableOperation:
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs):
                 return self.derivative(wanted).run(inputs)

@@ -324,3 +324,9 @@ def test_random_operators_have_one_mask() -> None:
         y.sum().backward()
         answers.append([y.detach(), x.grad, w.grad])
     assert_same(answers[0], answers[1])
+
+
+def test_inference_mode_wins_over_grad_mode() -> None:
+    with torch.inference_mode(), torch.enable_grad():
+        assert not run_single()(*pair()).requires_grad
+        assert not single(*pair()).requires_grad

@@ -10,10 +10,12 @@ from typing import Final
 import pytest
 import torch
 
+from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.groups import FusedGroup
 from rekindle.codegen.operators import RULES
 from rekindle.codegen.operators.functions import LIBRARY
 from rekindle.ir.execution import callable_of
+from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY
 from tests.codegen.comparison import assert_as_eager
 from tests.codegen.samples import DTYPES, Case, cases, names
@@ -66,3 +68,21 @@ def test_samples(name: str) -> None:
 
 def test_every_rule_names_an_operator() -> None:
     assert [name for name in RULES if REGISTRY.find(name) is None] == []
+
+
+@pytest.mark.parametrize(
+    "operands", [(torch.bool, torch.float32), (torch.float32, torch.bool), (torch.bool, torch.bool)]
+)
+def test_differences_of_truth_values_are_refused_as_pytorch_does(operands: tuple[torch.dtype, torch.dtype]) -> None:
+    a, b = (torch.ones(4).to(dtype) for dtype in operands)
+    graph = parse_graph("""
+graph(%a : Tensor, %b : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %c : Tensor = aten::sub(%a, %b, %1)
+  %d : Tensor = aten::tanh(%c)
+  return (%d)
+""")
+    FuseGraph().run(graph)
+    assert graph.find_nodes("prim::FusionGroup")
+    with pytest.raises(RuntimeError, match=r"Subtraction, the `-` operator, with .* not supported"):
+        callable_of(graph, "f")(a, b)

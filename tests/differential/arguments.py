@@ -242,7 +242,7 @@ def kinds_of(positional: Any, keywords: Any = None) -> Iterator[Kind]:
     for name, rebuild in REBUILDERS.items():
         if _concerns(rebuild, tensors):
             yield Kind(name, partial(_rebuilt, sample, rebuild))
-            if len(tensors) > 1:
+            if len(tensors) > 1 and name != "meta":  # what operators do with tensors of two devices is not said
                 yield Kind(f"{name}_first", partial(_rebuilt, sample, rebuild, only=1))
     for number, other in enumerate(other_sizes(tree_map_only(Tensor, Tensor.detach, sample))):
         yield Kind(f"doubled_{number}", partial(_rebuilt, other, _alike))

@@ -54,10 +54,11 @@ def call(function: Any, arguments: Arguments) -> Effects:
     effects.chance = torch.get_rng_state()
     effects.printed = printed.getvalue()
     found = (answer, arguments.positional, arguments.keywords, arguments.behind)
-    effects.sharing = _sharing(found)
-    effects.facts = [_facts(tensor) for tensor in _tensors(found)]
-    effects.result, effects.arguments = _plain(answer), _plain(found[1:])
-    if effects.error is None:
+    with arguments.mode():  # views that were made in inference mode cannot be looked at outside
+        effects.sharing = _sharing(found)
+        effects.facts = [_facts(tensor) for tensor in _tensors(found)]
+        effects.result, effects.arguments = _plain(answer), _plain(found[1:])
+    if effects.error is None and arguments.mode is not torch.inference_mode:
         _derive(effects, found, arguments.behind, function)
     return effects
 
@@ -101,10 +102,12 @@ def _derive(effects: Effects, found: Any, behind: list[torch.Tensor], function: 
     leaves = [tensor for tensor in behind if tensor.is_leaf and tensor.requires_grad]
     if isinstance(function, torch.nn.Module):
         leaves += [parameter for parameter in function.parameters() if parameter.requires_grad]
-    roots = [tensor for tensor in _tensors(found) if tensor.grad_fn is not None]
-    if not leaves or not roots:
+    if not leaves:
         return
     try:
+        roots = [tensor for tensor in _tensors(found) if tensor.grad_fn is not None]
+        if not roots:
+            return
         torch.autograd.backward(roots, [_weights(root) for root in roots])
     except Exception as error:
         effects.gradient_error = error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain, zip_longest
 from typing import Any
@@ -17,10 +17,14 @@ from tests.differential.ways import REFERENCE, Way, forget_plans
 from tests.support.equality import assert_same
 
 
-def sequence(samples: Iterable[Any], most: int | None, chance: random.Random) -> list[Kind]:
+def sequence(subject: Subject, most: int | None, seed: str) -> list[Kind]:
     """The calls to make: each sample three times at first, then what was made of it in any order, ``most`` of each
     sample, with the sample itself in between up to its tenth call; and the others a second time, in another order."""
-    kinds = [list(kinds_of(*sample)) for sample in samples]
+    chance = random.Random(seed)
+    kinds = [
+        [kind for kind in kinds_of(*sample) if not (subject.without and kind.name.startswith(subject.without))]
+        for sample in subject.samples
+    ]
     firsts = [found[0] for found in kinds]
     others = list(chain.from_iterable(_chosen(found[1:], most, chance) for found in kinds))
     again = list(others)
@@ -40,12 +44,16 @@ def check(subject: Subject, way: Way, kinds: Sequence[Kind]) -> int:
     """Call ``subject`` in ``way`` and in the reference, and compare; how many calls were compared."""
     compiled, reference = subject.compiled(), subject.compiled()
     forget_plans(compiled)
-    with _filled_memory() if subject.filled else nullcontext():
+    with way.entered(), _filled_memory() if subject.filled else nullcontext():
         for number, kind in enumerate(kinds, 1):
-            with way.entered():
-                found = call(compiled, kind.make())
+            if kind.name == "meta" and isinstance(compiled, torch.nn.Module):
+                continue  # what operators do with tensors of two devices is not said
+            found = call(compiled, kind.make())
             with REFERENCE.entered():
                 expected = call(reference, kind.make())
+            if kind.name.startswith("not_a_number"):
+                # The gradients of what is computed once are added up before they meet infinity, or after.
+                found.gradients = expected.gradients = None
             assert_same_effects(found, expected, f"call {number} of {subject.name} ({kind.name}), {way.name},")
     if isinstance(compiled, torch.nn.Module):
         assert_same(_state(compiled), _state(reference), f"state of {subject.name}")

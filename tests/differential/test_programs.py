@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -11,19 +12,25 @@ from tests.differential.subjects import GROUPS, names, of
 from tests.differential.ways import WAYS, Way
 
 KINDS = 8
-SHARES = {"programs": 10, "modules": 20, "operators": 30}
-"""How many kinds of arguments for each sample, and one subject in so many; the rest: ``make sweep-execution``."""
+SHARES = {"programs": 40, "modules": 100, "operators": 100}
+"""How many kinds of arguments for each sample, and one subject in so many for each way; the rest:
+``make sweep-execution``."""
 
 
-def sampled(group: str) -> list[str]:
-    """Names of subjects, drawn with a fixed seed."""
-    found = names(group)
-    return random.Random(20260).sample(found, len(found) // SHARES[group])
+def sampled() -> list[Any]:
+    """Names of subjects with a way, drawn with a fixed seed: other subjects for each way."""
+    found: list[Any] = []
+    for way in WAYS:
+        chance = random.Random(f"20260 {way}")
+        for group in GROUPS:
+            every = names(group)
+            chosen = chance.sample(every, max(1, len(every) // SHARES[group]))
+            found += [pytest.param(name, way, id=f"{way}-{name}") for name in chosen]
+    return found
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("name", [name for group in GROUPS for name in sampled(group)])
+@pytest.mark.parametrize(("name", "way"), sampled())
 def test_answers_are_those_without_optimisation(name: str, way: Way) -> None:
     for subject in of(name):
-        calls = sequence(subject.samples, KINDS, random.Random(subject.name))
+        calls = sequence(subject, KINDS, subject.name)
         assert check(subject, way, calls) >= 10 * len(subject.samples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ import pytest
 import torch
 
 import rekindle
+import rekindle.codegen.groups  # makes kernels of groups
 from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
@@ -30,6 +31,7 @@ from rekindle.passes import (
     RemoveMutation,
 )
 from rekindle.runtime import specializing
+from rekindle.runtime.executor import STRATEGIES
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.support.profiled import Profiled
 
@@ -75,31 +77,29 @@ MORE_PASSES: tuple[Pass, ...] = (
 """Passes that must be right for every input, whether calls run them or not."""
 
 
-@contextmanager
-def _more_passes() -> Iterator[None]:
-    """All passes, each followed by a check of the graph, between two rounds of the usual ones."""
-    passes = [step for each in (*MORE_PASSES, *OPTIMIZATION) for step in (each, _Verification())]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *passes))
-        yield
+def _with(name: str, *passes: Pass) -> Way:
+    """The usual passes, these, and the usual ones again; the graph is checked after each."""
+    steps = [step for each in (*passes, *OPTIMIZATION) for step in (each, _Verification())]
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *steps))
+            yield
+
+    return Way(name, entered)
 
 
-@contextmanager
-def _derivatives() -> Iterator[None]:
-    """Every operator with a formula stands in a graph with a derivative of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        passes = (*OPTIMIZATION, CreateDifferentiableGraphs(threshold=1), _Verification())
-        patch.setattr(specializing, "OPTIMIZATION", passes)
-        yield
+def _strategy(name: str) -> Way:
+    @contextmanager
+    def entered() -> Iterator[None]:
+        before = rekindle.set_execution_strategy(name)
+        try:
+            yield
+        finally:
+            rekindle.set_execution_strategy(before)
 
-
-@contextmanager
-def _profiling() -> Iterator[None]:
-    before = rekindle.set_execution_strategy("profiling")
-    try:
-        yield
-    finally:
-        rekindle.set_execution_strategy(before)
+    return Way(name, entered)
 
 
 @contextmanager
@@ -121,23 +121,15 @@ REFERENCE = Way("unoptimized", _unoptimized)
 """The interpreter, on the graph as it was compiled: what the others are held against."""
 
 
-@contextmanager
-def _strategy(name: str) -> Iterator[None]:
-    before = rekindle.set_execution_strategy(name)
-    try:
-        yield
-    finally:
-        rekindle.set_execution_strategy(before)
-
-
 WAYS = (
-    Way("default", contextlib.nullcontext),
-    Way("native_strategy", lambda: _strategy("native")),
-    Way("more_passes", _more_passes),
-    Way("derivatives", _derivatives),
-    Way("profiling", _profiling),
+    *map(_strategy, sorted(STRATEGIES)),
+    _with("more_passes", *MORE_PASSES),
+    # Every operator with a formula stands in a graph with a derivative of its own, and in a kernel where there is one.
+    _with("derivatives", CreateDifferentiableGraphs(threshold=1)),
+    _with("fused", CanonicalizeOps(), FuseGraph(least=1)),
+    _with("all", *MORE_PASSES, CreateDifferentiableGraphs(threshold=1), FuseGraph(least=1)),
     Way("all_guards", _all_guards),
-    Way("native", _native),
+    Way("native_regions", _native),
 )
 
 

@@ -38,7 +38,7 @@ CALLS = st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.booleans()), min
 
 
 @pytest.mark.parametrize("way", [REFERENCE, *WAYS], ids=str)
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(text=view_programs(), calls=CALLS)
 def test_scripted_is_eager(
     tmp_path_factory: pytest.TempPathFactory, way: Way, text: str, calls: list[tuple[int, bool, bool]]
@@ -48,15 +48,15 @@ def test_scripted_is_eager(
     try:
         eager, compiled = module.Program(), rekindle.script(module.Program())
         forget_plans(compiled)
-        for choice, requires_grad, shares in calls:
-            note(f"forward(*_arguments({choice}, {requires_grad}, {shares}))")
-            with way.entered():
+        with way.entered():
+            for choice, requires_grad, shares in calls:
+                note(f"forward(*_arguments({choice}, {requires_grad}, {shares}))")
                 found = _effects(compiled, _arguments(choice, requires_grad, shares))
-            expected = _effects(eager, _arguments(choice, requires_grad, shares))
-            for ours, theirs in zip(found, expected, strict=True):
-                assert_same_effects(ours, theirs, "forward")
-            _cut(eager)
-            _cut(compiled)
+                expected = _effects(eager, _arguments(choice, requires_grad, shares))
+                for ours, theirs in zip(found, expected, strict=True):
+                    assert_same_effects(ours, theirs, "forward")
+                _cut(eager)
+                _cut(compiled)
     finally:
         unload(module)
 

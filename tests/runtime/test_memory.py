@@ -207,3 +207,16 @@ def test_arguments_and_results_belong_to_the_caller() -> None:
         held = weakref.ref(x), weakref.ref(result)
         del x, result
         assert [reference() for reference in held] == [None, None]
+
+
+def test_graphs_and_plans_of_what_was_called_last_die() -> None:
+    """Though what was called last is remembered: :func:`rekindle.last_executed_graph`."""
+    unit = rekindle.CompilationUnit(TEXT)
+    unit.f(torch.ones(2), 3)
+    ran = rekindle.last_executed_graph()
+    assert ran is not None
+    held = weakref.ref(unit.f.graph), weakref.ref(ran)
+    del unit, ran
+    gc.collect()
+    assert [reference() for reference in held] == [None, None]
+    assert rekindle.last_executed_graph() is None

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import sys
 import warnings
 from collections import Counter
@@ -46,7 +45,7 @@ def evaluate(name: str) -> list[list[Any]]:
             found += [[subject.name, way.name, 0, "not compiled"] for way in WAYS]
             continue
         for way in WAYS:
-            calls = sequence(subject.samples, KINDS, random.Random(subject.name))
+            calls = sequence(subject, KINDS, subject.name)
             try:
                 found.append([subject.name, way.name, check(subject, way, calls), ""])
             except Exception as error:
