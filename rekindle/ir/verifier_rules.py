@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.attributes import AttributeValue, ConstantObject
+from rekindle.ir.attributes import KEYWORDS, AttributeValue, ConstantObject
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.types import (
@@ -225,7 +225,8 @@ RULES: Final[dict[str, Callable[[Node], None]]] = {
 def check_call(node: Node) -> None:
     """Check that the inputs of ``node`` fit an overload of its kind, and its outputs the results.
 
-    A kind without an operator is allowed in ``prim``, and in a namespace of which no operator is known.
+    A kind without an operator is allowed in ``prim``, and in a namespace of which no operator is known. A call with
+    inputs by name was compiled when none was, and finds its operator when it runs.
 
     Raises:
         RuleBroken: they do not.
@@ -233,6 +234,8 @@ def check_call(node: Node) -> None:
     chosen = node._operator
     if chosen is not None:
         _check_chosen(node, chosen)
+        return
+    if KEYWORDS in node.attributes:
         return
     overloads = REGISTRY.overloads(node.kind)
     if not overloads:

@@ -90,8 +90,20 @@ def _assert_same_error(actual: BaseException | None, expected: BaseException | N
 
 
 def _words(error: BaseException) -> str:
-    """Without how often a tensor was written to: two writes may be made one."""
-    return re.sub(r"is at version \d+; expected version \d+", "is at another version", str(error))
+    """Without how often a tensor was written to: two writes may be made one. ``x[i]`` and ``torch.select`` are one
+    operator in graphs; in eager each has words of its own for an index that is not there."""
+    text = str(error)
+    if isinstance(error, IndexError) and _NOT_THERE.match(text):
+        return "there is no such element"
+    return re.sub(r"is at version \d+; expected version \d+", "is at another version", text)
+
+
+_NOT_THERE = re.compile(
+    r"select\(\): index -?\d+ out of range for tensor of size \[.*\] at dimension \d+$"
+    r"|select\(\) cannot be applied to a 0-dim tensor\.$"
+    r"|index -?\d+ is out of bounds for dimension \d+ with size \d+$"
+    r"|invalid index of a 0-dim tensor\."
+)
 
 
 # ----------------------------------------------------------------------------------------------------------- gradients

@@ -3,12 +3,13 @@ as it should. ``python -m tests.ops.page`` writes it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-import rekindle.ops  # noqa: F401  (registers the operators)
+import rekindle.runtime.executor  # noqa: F401  (registers the operators)
 from rekindle.ir.registry import REGISTRY
 from tests.ops import test_beside_torchscript, test_coverage, test_dicts
 
@@ -26,9 +27,16 @@ registry and the tests; a test fails where it is stale, and where an operator ha
 """
 
 
+ELSEWHERE = {
+    "prim::DifferentiableGraph": "../autodiff/test_differentiable_graph.py",
+    "prim::FusionGroup": "../codegen/test_pointwise.py",
+}
+"""Operators that stand for graphs have their tests beside what makes them."""
+
+
 @cache
 def evidence() -> dict[str, str]:
-    """The file with the test of each operator, by qualified name."""
+    """The file with the test of each operator, from this folder, by qualified name."""
     found: dict[str, str] = {}
     for path in sorted(FOLDER.glob("test_*.py")):
         if path.name == "test_coverage.py":
@@ -37,7 +45,7 @@ def evidence() -> dict[str, str]:
             found.setdefault(name, path.name)
     found.update(dict.fromkeys(test_beside_torchscript.comparable(), "test_beside_torchscript.py"))
     found.update(dict.fromkeys(test_dicts.OPERATORS, "test_dicts.py"))
-    return found
+    return found | ELSEWHERE
 
 
 def without_test() -> list[str]:
@@ -49,7 +57,7 @@ def _state(name: str) -> str:
     if REGISTRY.find(name) is None:
         return "excluded"
     file = evidence().get(name)
-    return f"[{file}](../tests/ops/{file})" if file else "no test"
+    return f"[{Path(file).name}]({os.path.normpath(f'../tests/ops/{file}')})" if file else "no test"
 
 
 def _escaped(schema: str) -> str:
