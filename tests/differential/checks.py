@@ -55,8 +55,8 @@ def check(subject: Subject, way: Way, kinds: Sequence[Kind]) -> int:
                 # The gradients of what is computed once are added up before they meet infinity, or after.
                 found.gradients = expected.gradients = None
             if kind.name == "autocast" and found.gradients is not None and expected.gradients is not None:
-                # Gradients are added up in bfloat16: in another order they are rounded otherwise.
-                torch.testing.assert_close(found.gradients, expected.gradients, rtol=1.6e-2, atol=1e-2)
+                # What is computed once instead of twice has its gradients added up before they are rounded to bfloat16.
+                torch.testing.assert_close(found.gradients, expected.gradients, rtol=1.6e-2, atol=1e-5)
                 found.gradients = expected.gradients = None
             assert_same_effects(found, expected, f"call {number} of {subject.name} ({kind.name}), {way.name},")
     if isinstance(compiled, torch.nn.Module):
