@@ -19,7 +19,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.ir.graph import Graph
 from rekindle.passes.changes import may_change
 
-_ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"})
+ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"})
+"""Kinds of nodes whose result follows from the type of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class TypeRefinement:
     quickly: bool = False
 
     def run(self, graph: Graph) -> bool:
-        if self.only_if_asked and not any(node.kind in _ASKS for node in graph.all_nodes()):
+        if self.only_if_asked and not any(node.kind in ASKS for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
         types = propagate_types(graph, inputs, quickly=self.quickly, every_branch=True)

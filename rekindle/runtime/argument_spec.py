@@ -25,6 +25,7 @@ from rekindle.analysis.effects import is_conservative
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
+from rekindle.passes.type_refinement import ASKS
 
 ArgumentSpec = tuple[object, ...]
 """The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.questions`."""
@@ -51,9 +52,6 @@ _ASKS: Final[dict[str, tuple[Fact, ...]]] = {
     "aten::_unwrap_optional": (Fact.IS_NONE,),
 }
 """Kinds of nodes whose result follows from facts about their first input."""
-
-_ASKED_OF_RESULTS: Final = frozenset(_ASKS) - {"aten::to", "aten::__is__", "aten::__isnot__", "aten::_unwrap_optional"}
-"""Those of them that are worth knowing of what operators compute from the arguments."""
 
 _OF_A_TENSOR: Final = (Fact.RANK, Fact.DTYPE, Fact.DEVICE)
 
@@ -163,7 +161,7 @@ def _questions(graph: Graph) -> list[tuple[Place, Fact]]:
         value = _unwrapped(node.inputs[0])
         if value in arguments:
             asked.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
-        elif node.kind in _ASKED_OF_RESULTS:
+        elif node.kind in ASKS:
             asked.update((arguments[root], fact) for root in derived.roots(value) for fact in _OF_A_TENSOR)
     return sorted(asked, key=lambda each: (each[0].input, each[0].path, each[1].name))
 
