@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.api.report import report as report
+    from rekindle.api.report_parts import Report as Report
     from rekindle.api.stages import stages as stages
     from rekindle.archive.inspect import inspect as inspect
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
@@ -80,6 +82,7 @@ _HOMES: Final[dict[str, str]] = {
     "Graph": "rekindle.ir.graph",
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
+    "Report": "rekindle.api.report_parts",
     "ScriptModule": "rekindle.program.module",
     "TracerWarning": "rekindle.tracing.recorder",
     "TracingCheckError": "rekindle.tracing.check",
@@ -104,6 +107,7 @@ _HOMES: Final[dict[str, str]] = {
     "load": "rekindle.archive.load",
     "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
+    "report": "rekindle.api.report",
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",

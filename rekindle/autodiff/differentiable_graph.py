@@ -8,7 +8,7 @@ is made when it is first wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,6 +58,14 @@ class DifferentiableOperation:
         if found is None:
             found = self._derivatives[wanted] = Derivative(differentiate(self.graph, wanted))
         return found
+
+    def parts(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """What has been made to run the node so far: what each is for, and a function that
+        :func:`~rekindle.ir.execution.callable_of` has given."""
+        if self._plain is not None:
+            yield "without gradients", self._plain
+        for derivative in list(self._derivatives.values()):
+            yield from derivative.parts()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
@@ -118,6 +126,16 @@ class Derivative:
         count = self.gradient.results
         return results[0] if count == 1 else results[:count]
 
+    def parts(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """See :meth:`DifferentiableOperation.parts`."""
+        for plan in [self._general, *self._by_numbers.values()]:
+            sizes = "any sizes" if plan is self._general else "sizes that were met"
+            wanted = sum(self.gradient.requires_grad)
+            what = f"gradients by {wanted} of {len(self.gradient.requires_grad)} inputs, {sizes}"
+            yield f"forward, {what}", plan.forward
+            for backward in plan.backwards:
+                yield f"backward, {what}", backward
+
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
         """Have a plan ready for other inputs of these sizes."""
         assert self._by_sizes is not None
@@ -170,6 +188,11 @@ class _Plan:
         """The captures: their number, and where they are found: which output, or ``~`` which input."""
         self.forward = callable_of(graph, "differentiable graph", optimized=True)
         self._backward: dict[tuple[bool, ...], _Backward] = {}
+
+    @property
+    def backwards(self) -> Sequence[Callable[..., Any]]:
+        """What runs backward graphs, as far as they were needed."""
+        return [each.run for each in list(self._backward.values())]
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
         """What runs the backward graph where the gradients of those roots exist that are ``defined``."""

@@ -52,6 +52,11 @@ def blockers_of(graph: Graph) -> Sequence[Blocker]:
     return _BLOCKERS.get(graph, ())
 
 
+def was_fused(graph: Graph) -> bool:
+    """Whether the pass has run on ``graph``."""
+    return graph in _BLOCKERS
+
+
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any

@@ -8,10 +8,11 @@ by one: gradients to be recorded, subclasses, other devices, sizes that do not f
 from __future__ import annotations
 
 import threading
+import time
 from array import array
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary, ref
 
 import torch
@@ -52,24 +53,28 @@ class CompiledKernel:
     code: NativeCode
 
 
+Origin = Literal["memory", "disk", "compiled"]
+"""Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
+
 _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def compiled(kernel: Kernel) -> CompiledKernel:
+def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
     """``kernel`` as machine code for this processor; kernels of the same text share it."""
     target = host_target()
     text = kernel_text(kernel)
     key = (text, target)
     with _LOCK:
         found = _KERNELS.get(key)
-    if found is None:
-        module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], None)
-        code = compile_module(with_declarations(module), target=target)
-        found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
-        with _LOCK:
-            found = _KERNELS.setdefault(key, found)
-    return found
+    if found is not None:
+        return found, "memory"
+    module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], None)
+    code = compile_module(with_declarations(module), target=target)
+    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
+    with _LOCK:
+        found = _KERNELS.setdefault(key, found)
+    return found, "disk" if code.from_cache else "compiled"
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
@@ -78,13 +83,16 @@ def compiled(kernel: Kernel) -> CompiledKernel:
 @dataclass(slots=True, frozen=True)
 class Launch:
     """A kernel with what it is called with for inputs of certain layouts; ``outputs`` are those of what it writes.
-    ``heeds_default_dtype`` says that all this holds for one default dtype alone."""
+    ``heeds_default_dtype`` says that all this holds for one default dtype alone; ``origin`` where the kernel was found,
+    and ``seconds`` how long it took to have it."""
 
     kernel: CompiledKernel
     inputs: tuple[Layout | type, ...]
     outputs: tuple[Layout, ...]
     parameters: array[int]
     heeds_default_dtype: bool
+    origin: Origin
+    seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         results = [
@@ -119,6 +127,9 @@ class Launch:
         )
 
 
+NO_KERNEL: Final = "there is no kernel for its inputs"
+"""Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more."""
+
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
@@ -126,7 +137,7 @@ class FusedGroup:
     """Runs ``graph``; see the module. It is what :attr:`function` calls where no launch fits that it knows.
 
     ``launches`` are what the group has met, by what told it apart: None where there is no kernel; ``refusals`` say why
-    there was none, in the order in which that came up.
+    there was none, in the order in which that came up; ``falls`` count the calls that ran operator by operator, by why.
     """
 
     def __init__(self, graph: Graph, name: str = "fused") -> None:
@@ -134,6 +145,7 @@ class FusedGroup:
         self.name = name
         self.launches: dict[Hashable, Launch | None] = {}
         self.refusals: list[str] = []
+        self.falls: dict[str, int] = {}
         self._by_operators: Callable[..., Any] | None = None
         self._calls: TensorCalls | None = None
         _GROUPS[graph] = ref(self)
@@ -149,32 +161,40 @@ class FusedGroup:
 
     def __call__(self, *inputs: Any) -> Any:
         key = self._key(inputs)
-        if key is not None:
+        if isinstance(key, str):
+            why = key
+        else:
             try:
                 launch = self.launches[key]
             except KeyError:
                 launch = self._new_launch(key, inputs)
             if launch is not None:
                 return launch(inputs)
+            why = NO_KERNEL
+        self.falls[why] = self.falls.get(why, 0) + 1
         if self._by_operators is None:
             self._by_operators = callable_of(self.graph, self.name)
         return self._by_operators(*inputs)
 
     @staticmethod
-    def _key(inputs: Sequence[Any]) -> Hashable:
-        """What a launch depends on; None where no kernel may run."""
+    def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
+        """What a launch depends on; why no kernel may run, where none may."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         for each in inputs:
             if isinstance(each, Tensor):
-                if type(each) not in _PLAIN_TYPES or not each.is_cpu or each.layout is not torch.strided:
-                    return None
-                if (records and each.requires_grad) or each.is_neg() or each.is_conj():
-                    return None
+                if type(each) not in _PLAIN_TYPES:
+                    return "an input is of a subclass of Tensor"
+                if not each.is_cpu or each.layout is not torch.strided:
+                    return "an input is no dense tensor on the CPU"
+                if records and each.requires_grad:
+                    return "gradients are recorded"
+                if each.is_neg() or each.is_conj():
+                    return "an input is negated or conjugated lazily"
                 key += (each.shape, each.stride(), each.dtype)
             else:
                 key.append(type(each))
-        return None if _is_watched() else tuple(key)
+        return "modes, transforms or autocasting have to see each operator" if _is_watched() else tuple(key)
 
     def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> Launch | None:
         """Make the launch for a key and remember it."""
@@ -201,9 +221,18 @@ class FusedGroup:
         Raises:
             Unsupported: there can be no kernel.
         """
+        started = time.perf_counter()
         lowered = lower(self.graph, inputs)
-        parameters = array("q", lowered.parameters)
-        return Launch(compiled(lowered.kernel), tuple(inputs), lowered.outputs, parameters, lowered.heeds_default_dtype)
+        kernel, origin = compiled(lowered.kernel)
+        return Launch(
+            kernel=kernel,
+            inputs=tuple(inputs),
+            outputs=lowered.outputs,
+            parameters=array("q", lowered.parameters),
+            heeds_default_dtype=lowered.heeds_default_dtype,
+            origin=origin,
+            seconds=time.perf_counter() - started,
+        )
 
 
 _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusedGroup]]] = WeakKeyDictionary()

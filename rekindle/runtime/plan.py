@@ -61,6 +61,12 @@ class ExecutionPlan:
         return self._indices[line - 2]
 
 
+def plan_of(function: object) -> ExecutionPlan | None:
+    """The plan of which ``function`` is the attribute of that name; None for other objects."""
+    found = getattr(function, "__globals__", {}).get(_PLAN)
+    return found if isinstance(found, ExecutionPlan) else None
+
+
 def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int, str] | None:
     """The plan that an error comes from, the index of the instruction that raised it, and the name of the function that
     the plan is of; None where none runs in the frames of ``traceback``. The plans let go of all that they hold.

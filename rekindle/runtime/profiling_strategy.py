@@ -13,6 +13,7 @@ comes.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -175,7 +176,9 @@ class ProfilingStrategy:
         found = self._general
         if found is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+                started = time.perf_counter()
                 found = self._general = Version.of(self.graph, self.record.name)
+                found.seconds = time.perf_counter() - started
         return found
 
     @property
@@ -267,11 +270,14 @@ class ProfilingStrategy:
 
     def _specialise(self, recording: Recording) -> None:
         """Make a version of what was seen; none if nothing in the program depends on it."""
+        started = time.perf_counter()
         graph = recording.finish().copy()
         optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])
         if graph.find_nodes(GUARD):
             optimize(graph, [InsertBailOuts(), *SPECIALISED])
-            self._add(Version.of(graph, self.record.name), recording)
+            version = Version.of(graph, self.record.name)
+            version.seconds = time.perf_counter() - started
+            self._add(version, recording)
         else:
             self._knows_sizes.clear()
         self._current = self.general() if self.newest is None else self.newest.version

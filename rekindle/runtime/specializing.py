@@ -8,6 +8,7 @@ any arguments.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -104,7 +105,9 @@ class SpecializingStrategy:
         """The version for any arguments."""
         with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             if self._general is None:
+                started = time.perf_counter()
                 self._general = self._version_of(self._creator_of_specs().graph)
+                self._general.seconds = time.perf_counter() - started
             return self._general
 
     @property
@@ -139,9 +142,12 @@ class SpecializingStrategy:
         return self._creator
 
     def _specialized(self, creator: ArgumentSpecCreator, arguments: Sequence[object]) -> Version:
+        started = time.perf_counter()
         graph = creator.graph.copy()
         optimize(graph, (Specialization(arguments), *SPECIALIZATION))
-        return self._version_of(graph)
+        version = self._version_of(graph)
+        version.seconds = time.perf_counter() - started
+        return version
 
     def _version_of(self, graph: Graph) -> Version:
         return Version.of(graph, self._record.name)

@@ -9,20 +9,22 @@ from typing import Any, Protocol
 from rekindle.ir.graph import Graph
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.plan import ExecutionPlan, plan_of
 from rekindle.runtime.python_code import NotCompilable
 
 
 class Version:
-    """``function`` runs ``code`` on arguments: by ``plan``, or the interpreter where there can be none."""
+    """``function`` runs ``code`` on arguments: by ``plan``, or the interpreter where there can be none. ``seconds`` is
+    what making it took, with the passes before, where somebody has noted that."""
 
-    __slots__ = ("code", "function", "plan", "reference")
+    __slots__ = ("code", "function", "plan", "reference", "seconds")
 
     def __init__(self, code: Code, plan: ExecutionPlan | None) -> None:
         self.code = code
         self.plan = plan
-        self.function: Callable[..., Any] = _interpreted(code) if plan is None else plan.function
+        self.function: Callable[..., Any] = _Interpreted(code) if plan is None else plan.function
         self.reference: Callable[[], Code | None] = weakref.ref(code)
+        self.seconds = 0.0
 
     @classmethod
     def of(cls, graph: Graph, name: str) -> Version:
@@ -42,8 +44,24 @@ class Version:
         return self.code.graph
 
 
-def _interpreted(code: Code) -> Callable[..., Any]:
-    return lambda *arguments: InterpreterState(code).run(arguments)
+class _Interpreted:
+    """Runs ``code`` in the interpreter."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+
+    def __call__(self, *arguments: Any) -> Any:
+        return InterpreterState(self.code).run(arguments)
+
+
+def code_behind(function: Callable[..., Any] | None) -> Code | None:
+    """What :attr:`Version.function` runs; None for functions from elsewhere."""
+    if isinstance(function, _Interpreted):
+        return function.code
+    plan = plan_of(function)
+    return None if plan is None else plan.code
 
 
 class Strategy(Protocol):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from rekindle.codegen.llvm.calling import capsule_of, function_at, object_class_offset
-from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.codegen.native.entry import ENTRY, entry_text
 from rekindle.codegen.native.lists import NativeWriter
@@ -57,12 +57,14 @@ def _library_text() -> str:
 
 
 class NativeRegion:
-    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several."""
+    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
+    code, once there is any."""
 
-    __slots__ = ("_patience", "_plan", "_run", "graph")
+    __slots__ = ("_patience", "_plan", "_run", "code", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.code: NativeCode | None = None
         self._plan: Callable[..., Any] | None = None
         self._run: Callable[..., Any] | None = None
         self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) else 0.0
@@ -85,7 +87,7 @@ class NativeRegion:
         if object_class_offset() is None:
             return self.by_plan
         library = compile_module(library_module(_library_text()))
-        code = compile_module(region_text(self.graph), library=library)
+        self.code = code = compile_module(region_text(self.graph), library=library)
         by_plan = self.by_plan
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 

@@ -1,0 +1,92 @@
+"""Which operators of a graph run by themselves, in no kernel, and why.
+
+What counts are operators that compute tensors: whose results are new tensors, or tensors that they write to. Views,
+sizes, lists, tuples and control flow compute nothing; an operator that gives a view where it can and copies where it
+cannot (``contiguous``, ``reshape``, ``to``) does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.codegen.fusion import blockers_of, was_fused
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.types import ListType, TensorType, Type
+
+LIBRARY: Final = frozenset(
+    {
+        *(f"aten::{name}" for name in ("mm", "bmm", "mv", "dot", "matmul", "addmm", "addbmm", "baddbmm", "addmv")),
+        *(f"aten::{name}" for name in ("linear", "bilinear", "scaled_dot_product_attention")),
+        *(f"aten::conv{dims}d" for dims in (1, 2, 3)),
+        *(f"aten::conv_transpose{dims}d" for dims in (1, 2, 3)),
+        *("aten::_convolution", "aten::convolution", "aten::convolution_backward"),
+        *("prim::packed_convolution", "prim::packed_linear", "autodiff::matmul_self", "autodiff::matmul_other"),
+    }
+)
+"""Matrix products, convolutions and attention: BLAS and oneDNN run them, and no kernel is to be made of them."""
+
+LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
+
+_MAY_COPY: Final = frozenset(
+    f"aten::{name}"
+    for name in ("contiguous", "reshape", "reshape_as", "flatten", "to", "type_as", "sum_to_size", "_grad_sum_to_size")
+)
+
+_CALLS: Final = frozenset(
+    f"prim::{name}" for name in ("CallFunction", "CallMethod", "PythonOp", "IgnoredPythonOp", "fork")
+)
+"""Operators without a schema that tells what they compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A node that runs by itself, and why."""
+
+    node: Node
+    reason: str
+
+    @property
+    def is_library(self) -> bool:
+        """Whether that is as it should be."""
+        return self.node.kind in LIBRARY
+
+
+NO_FUSION: Final = "the strategy of execution makes no kernels"
+
+
+def left_over(graph: Graph) -> Iterator[LeftOver]:
+    """What runs by itself in ``graph``, in its order."""
+    default = "the pass that fuses was told to stop" if was_fused(graph) else NO_FUSION
+    reasons: dict[tuple[str, object], list[str]] = {}
+    for blocker in blockers_of(graph):
+        reasons.setdefault((blocker.kind, blocker.range), []).append(blocker.reason)
+    for node in graph.all_nodes():
+        told = reasons.get((node.kind, node.range))
+        if not computes_tensors(node):
+            continue
+        if node.kind in LIBRARY:
+            yield LeftOver(node, LIBRARY_REASON)
+        elif node.kind in _CALLS:
+            yield LeftOver(node, "it calls what is known only when it runs")
+        else:
+            reason = default if not told else told.pop(0) if len(told) > 1 else told[0]
+            yield LeftOver(node, reason)
+
+
+def computes_tensors(node: Node) -> bool:
+    """Whether it makes a tensor, or writes to one, by itself."""
+    if node.kind in LIBRARY or node.kind in _CALLS:
+        return True
+    if node.kind.startswith("prim::"):
+        return node.kind == "prim::NumToTensor"
+    schema = node.schema
+    if schema is None:
+        return any(_holds_tensors(output.type) for output in node.outputs)
+    returns = [each for each in schema.returns if _holds_tensors(each.type)]
+    return any(each.alias is None or each.alias.is_write or node.kind in _MAY_COPY for each in returns)
+
+
+def _holds_tensors(type: Type) -> bool:
+    return isinstance(type, TensorType) or (isinstance(type, ListType) and isinstance(type.contained[0], TensorType))

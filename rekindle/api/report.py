@@ -1,0 +1,167 @@
+"""``rekindle.report``: what calls of a function run, and what became machine code."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rekindle.api.left_over import left_over
+from rekindle.api.report_parts import (
+    Differentiable,
+    Group,
+    Guard,
+    Kernel,
+    Machine,
+    Operator,
+    Part,
+    Region,
+    Report,
+    Unfused,
+)
+from rekindle.api.subjects import subject_of
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from rekindle.codegen.fusion import KIND as GROUP
+from rekindle.codegen.groups import FusedGroup, Launch, group_of
+from rekindle.codegen.layout import Layout, contiguous_strides
+from rekindle.codegen.native.operation import NativeRegion
+from rekindle.codegen.values import scalar_of
+from rekindle.ir.graph import Graph, Node
+from rekindle.program.function import Function, Method
+from rekindle.program.module import ScriptModule
+from rekindle.runtime.bailouts import Bailout
+from rekindle.runtime.code import Code
+from rekindle.runtime.executable import Executable
+from rekindle.runtime.executor import STRATEGIES
+from rekindle.runtime.plan import plan_of
+from rekindle.runtime.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.version import Strategy, code_behind
+
+
+def report(f: Any, /) -> Report:
+    """What calls of ``f``, a compiled function, method or module, run: kernels and the operators that each covers,
+    what runs by itself and why, graphs with a backward of their own, guards, times to compile. It has no versions
+    before the first call.
+
+    Raises:
+        TypeError: ``f`` is not compiled, or overloaded.
+    """
+    if not isinstance(f, (Function, Method, ScriptModule)):
+        raise TypeError(
+            f"rekindle.report takes a function, a method or a module that rekindle has compiled, but got {f!r}: "
+            "script, trace or load it, and call it first"
+        )
+    record = subject_of(f).record
+    executable = record.executable
+    strategy: Strategy | None = executable.strategy if isinstance(executable, Executable) else None
+    name = record.name.rsplit(".", 1)[-1]
+    if strategy is None:
+        return Report(name, SETTINGS.strategy, ())
+    versions = [
+        part_of(f"version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
+        for number, version in enumerate(strategy.versions, start=1)
+    ]
+    profile = dataclasses.replace(strategy.counters) if isinstance(strategy, ProfilingStrategy) else None
+    return Report(name, name_of(strategy), tuple(versions), profile)
+
+
+def name_of(strategy: Strategy) -> str:
+    """What :func:`rekindle.set_execution_strategy` calls it."""
+    for name, make in STRATEGIES.items():
+        if type(strategy) is make:
+            return name
+    return type(strategy).__name__
+
+
+def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> Part:
+    """What there is to tell of the graph that ``code`` runs."""
+    groups: list[Group] = []
+    regions: list[Region] = []
+    differentiable: list[Differentiable] = []
+    guards: list[Guard] = []
+    for instruction in code.instructions:
+        node, operation = instruction.node, instruction.operation
+        owner = getattr(operation, "__self__", operation)
+        if isinstance(instruction.constant, Bailout):
+            guards.append(_guard(node, instruction.constant))
+        elif isinstance(owner, NativeRegion):
+            regions.append(_region(owner))
+        elif isinstance(owner, DifferentiableOperation):
+            differentiable.append(_differentiable(owner))
+        elif node.kind == GROUP:
+            subgraph = node.get_graph("Subgraph")
+            groups.append(_group(subgraph, group_of(subgraph)))
+    return Part(
+        title=title,
+        arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),
+        runs_as="plan" if is_plan else "interpreter",
+        seconds=seconds,
+        groups=tuple(groups),
+        regions=tuple(regions),
+        differentiable=tuple(differentiable),
+        unfused=tuple(Unfused(operator_of(each.node), each.reason, each.is_library) for each in left_over(code.graph)),
+        guards=tuple(guards),
+        graph=code.graph,
+    )
+
+
+def _group(graph: Graph, group: FusedGroup | None) -> Group:
+    operators = operators_of(graph)
+    if group is None:
+        return Group(operators, (), {}, ())
+    launches = [launch for launch in list(group.launches.values()) if launch is not None]
+    kernels = tuple(_kernel(operators, launch) for launch in launches)
+    return Group(operators, kernels, dict(group.falls), tuple(group.refusals))
+
+
+def _kernel(operators: tuple[Operator, ...], launch: Launch) -> Kernel:
+    code = launch.kernel.code
+    return Kernel(
+        operators=operators,
+        inputs=tuple(map(_layout, launch.inputs)),
+        outputs=tuple(map(_layout, launch.outputs)),
+        text=launch.kernel.text,
+        machine=Machine(launch.seconds, launch.origin, code.target.cpu, code),
+    )
+
+
+def _layout(of: Layout | type) -> str:
+    if isinstance(of, type):
+        return of.__name__
+    text = f"{scalar_of(of.dtype)}{list(of.sizes)}"
+    return text if of.strides == contiguous_strides(of.sizes) else f"{text} with strides {list(of.strides)}"
+
+
+def _region(region: NativeRegion) -> Region:
+    code = region.code
+    machine = None
+    if code is not None:
+        machine = Machine(code.seconds, "disk" if code.from_cache else "compiled", code.target.cpu, code)
+    return Region(operators_of(region.graph), machine)
+
+
+def _differentiable(operation: DifferentiableOperation) -> Differentiable:
+    parts = []
+    for title, function in operation.parts():
+        code = code_behind(function)
+        if code is not None:
+            parts.append(part_of(title, code, is_plan=plan_of(function) is not None))
+    return Differentiable(operators_of(operation.graph), tuple(parts))
+
+
+def _guard(node: Node, bailout: Bailout) -> Guard:
+    return Guard(node.inputs[0].name, str(bailout.type), bailout.taken, bailout.is_at_entry)
+
+
+def operators_of(graph: Graph) -> tuple[Operator, ...]:
+    """The nodes of a graph, but for constants."""
+    return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
+
+
+def operator_of(node: Node) -> Operator:
+    """A node with its line."""
+    place = node.range.original
+    if not place.is_known:
+        return Operator(node.kind, "", 0, "")
+    line = place.source.line(place.source.line_index(place.start)).strip()
+    return Operator(node.kind, place.source.filename or "", place.line, line)
