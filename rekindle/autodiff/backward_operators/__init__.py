@@ -1,0 +1,15 @@
+"""Operators that formulas call as ``own.NAME``: what is awkward to say in TorchScript, or would cost many nodes.
+
+They are made of PyTorch's differentiable operators, so that gradients of gradients go back through them. There is a
+module for each family.
+"""
+
+from rekindle.autodiff.backward_operators import (
+    indexing as indexing,
+    layers as layers,
+    losses as losses,
+    products as products,
+    reductions as reductions,
+    shapes as shapes,
+    sizes as sizes,
+)

@@ -1,0 +1,168 @@
+"""The gradients of convolution, of resampling and of normalisation; dropout, with its mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rekindle.autodiff.backward_operators.sizes import Sizes, negated, ratio
+from rekindle.ops.declare import implements
+
+
+@implements(
+    "autodiff::convolution_back(Tensor grad, Tensor input, Tensor weight, bool has_bias, int[] stride, int[] padding,"
+    " int[] dilation, bool transposed, int[] output_padding, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def convolution_back(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    has_bias: bool,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    output_padding: Sizes,
+    groups: int,
+    needed: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of a convolution, with a batch or without."""
+    rank = weight.dim() - 2
+    alone = input.dim() == rank + 1
+    if alone:
+        grad, input = grad.unsqueeze(0), input.unsqueeze(0)
+    sizes = [weight.shape[1] * groups if transposed else weight.shape[0]] if has_bias else None
+    options = [
+        list(option) * rank if len(option) == 1 else list(option)
+        for option in (stride, padding, dilation, output_padding)
+    ]
+    mask = [needed[0], needed[1], needed[2] and has_bias]
+    found = torch.ops.aten.convolution_backward(
+        grad, input, weight, sizes, options[0], options[1], options[2], transposed, options[3], groups, mask
+    )
+    return found[0].squeeze(0) if alone and found[0] is not None else found[0], found[1], found[2]
+
+
+@implements(
+    "autodiff::padded_convolution_back(Tensor grad, Tensor input, Tensor weight, bool has_bias, int[] stride,"
+    " str padding, int[] dilation, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def padded_convolution_back(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    has_bias: bool,
+    stride: Sizes,
+    padding: str,
+    dilation: Sizes,
+    groups: int,
+    needed: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of a convolution of which the padding is named; an odd one goes behind."""
+    rank = weight.dim() - 2
+    spread = list(dilation) * rank if len(dilation) == 1 else list(dilation)
+    kernel = weight.shape[2:]
+    totals = [0 if padding == "valid" else d * (k - 1) for d, k in zip(spread, kernel, strict=True)]
+    extra = [total % 2 for total in totals]
+    pad = [number for odd in reversed(extra) for number in (0, odd)]
+    wide = torch.constant_pad_nd(input, pad) if any(extra) else input
+    halves = [total // 2 for total in totals]
+    found = convolution_back(grad, wide, weight, has_bias, stride, halves, dilation, False, [0], groups, needed)
+    back = found[0]
+    return torch.constant_pad_nd(back, negated(pad)) if any(extra) and back is not None else back, *found[1:]
+
+
+@implements(
+    "autodiff::upsample_back(str kind, Tensor grad, int[] size, bool? align_corners, float[]? scales) -> Tensor"
+)
+def upsample_back(
+    kind: str, grad: Tensor, size: Sizes, align_corners: bool | None, scales: Sequence[float] | None
+) -> Tensor:
+    """The gradient of an interpolation, of the operator ``kind``."""
+    backward = getattr(torch.ops.aten, f"{kind}_backward").default
+    options = [] if align_corners is None else [align_corners]
+    factors = [None] * (len(size) - 2) if scales is None else list(scales)
+    found: Tensor = backward(grad, list(grad.shape[2:]), list(size), *options, *factors)
+    return found
+
+
+@implements(
+    "autodiff::grid_back(Tensor grad, Tensor input, Tensor grid, int interpolation, int padding, bool align_corners,"
+    " bool[] needed) -> (Tensor, Tensor)"
+)
+def grid_back(
+    grad: Tensor,
+    input: Tensor,
+    grid: Tensor,
+    interpolation: int,
+    padding: int,
+    align_corners: bool,
+    needed: Sequence[bool],
+) -> Any:
+    """The gradients of ``grid_sample``."""
+    aten = torch.ops.aten
+    backward = aten.grid_sampler_2d_backward if input.dim() == 4 else aten.grid_sampler_3d_backward
+    return backward(grad, input, grid, interpolation, padding, align_corners, list(needed))
+
+
+@implements(
+    "autodiff::group_norm_back(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int n, int c,"
+    " int area, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def group_norm_back(
+    grad: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    n: int,
+    c: int,
+    area: int,
+    groups: int,
+    needed: Sequence[bool],
+) -> Any:
+    """The gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
+    if not torch.is_grad_enabled():
+        return torch.ops.aten.native_group_norm_backward(
+            grad.contiguous(), input.contiguous(), mean, rstd, weight, n, c, area, groups, list(needed)
+        )
+    count = ratio(c, groups) * area
+    rows = input.reshape(n, groups, count)
+    variance, centre = torch.var_mean(rows, 2, correction=0, keepdim=True)
+    eps = (rstd.reshape(n, groups, 1).pow(-2) - variance).detach()
+    scale = (variance + eps).rsqrt()
+    normal = (rows - centre) * scale
+    flat = grad.reshape(n, c, area)
+    given = flat if weight is None else flat * weight.reshape(1, c, 1)
+    given = given.reshape(n, groups, count)
+    back = scale * (given - given.mean(2, True) - normal * (given * normal).mean(2, True))
+    of_weight = (flat * normal.reshape(n, c, area)).sum([0, 2])
+    return back.reshape(input.shape), of_weight, flat.sum([0, 2])
+
+
+@implements(
+    "autodiff::rms_norm_back(Tensor grad, Tensor input, int[] shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
+)
+def rms_norm_back(grad: Tensor, input: Tensor, shape: Sizes, weight: Tensor | None, eps: float | None) -> Any:
+    """The gradients of ``rms_norm``."""
+    axes = list(range(input.dim() - len(shape), input.dim()))
+    least = torch.finfo(input.dtype).eps if eps is None else eps
+    scale = (input.square().mean(axes, keepdim=True) + least).rsqrt()
+    normal = input * scale
+    given = grad if weight is None else grad * weight
+    back = scale * (given - normal * (given * normal).mean(axes, keepdim=True))
+    return back, (grad * normal).sum_to_size(shape)
+
+
+@implements("autodiff::dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
+def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
+    """``torch.dropout``, by the numbers that eager draws, and what it multiplied with; None where it did nothing."""
+    if p == 0 or not train or input.numel() == 0:
+        return input.clone(), None
+    if p == 1:
+        return input * torch.zeros_like(input), torch.zeros_like(input)
+    noise = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+    return input * noise, noise

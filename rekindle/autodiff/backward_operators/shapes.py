@@ -1,0 +1,124 @@
+"""The gradients of what arranges elements anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from rekindle.autodiff.backward_operators.sizes import Sizes, negated, sum_to
+from rekindle.ops.declare import implements
+
+
+@implements("autodiff::turned(Tensor(a) self, int rank) -> Tensor(a)")
+def turned(self: Tensor, rank: int) -> Tensor:
+    """``self`` with its last two dimensions exchanged."""
+    return self.mT if rank >= 2 else self
+
+
+@implements("autodiff::cat_back(Tensor grad, int[][] sizes, int dim) -> Tensor[]")
+def cat_back(grad: Tensor, sizes: Sequence[Sizes], dim: int) -> list[Tensor]:
+    """The gradients of what was concatenated; vectors without elements were left out."""
+    lengths = [0 if list(size) == [0] else size[dim] for size in sizes]
+    parts = grad.split_with_sizes(lengths, dim)
+    return [grad.new_zeros([0]) if list(size) == [0] else part for size, part in zip(sizes, parts, strict=True)]
+
+
+def _parts(gradients: Sequence[Tensor | None], parts: Sequence[Tensor]) -> list[Tensor]:
+    pairs = zip(gradients, parts, strict=True)
+    return [torch.zeros_like(part) if gradient is None else gradient for gradient, part in pairs]
+
+
+@implements("autodiff::rejoined(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")
+def rejoined(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) -> Tensor:
+    """``gradients`` joined along ``dim``, with zeros for those that do not exist, of the size of their part."""
+    return torch.cat(_parts(gradients, parts), dim)
+
+
+@implements("autodiff::restacked(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")
+def restacked(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) -> Tensor:
+    """``gradients`` stacked along ``dim``, with zeros for those that do not exist, of the size of their part."""
+    return torch.stack(_parts(gradients, parts), dim)
+
+
+@implements("autodiff::repeat_back(Tensor grad, int[] size, int[] repeats) -> Tensor")
+def repeat_back(grad: Tensor, size: Sizes, repeats: Sizes) -> Tensor:
+    """The sum over all copies that ``repeat`` made."""
+    padded = [1] * (len(repeats) - len(size)) + list(size)
+    if 0 in repeats:
+        return grad.new_zeros(size)
+    if not repeats:
+        return grad
+    shape = [length for pair in zip(repeats, padded, strict=True) for length in pair]
+    return grad.reshape(shape).sum(list(range(0, len(shape), 2))).reshape(size)
+
+
+@implements("autodiff::interleave_back(Tensor grad, int[] size, int repeats, int? dim) -> Tensor")
+def interleave_back(grad: Tensor, size: Sizes, repeats: int, dim: int | None) -> Tensor:
+    """The sum over the copies of each element that ``repeat_interleave`` made."""
+    if dim is None:
+        return grad.reshape(-1, repeats).sum(1).reshape(size) if repeats else grad.new_zeros(size)
+    if not size:
+        return grad.sum().reshape(size)
+    axis = dim % len(size)
+    return grad.reshape(*size[: axis + 1], repeats, *size[axis + 1 :]).sum(axis + 1)
+
+
+@implements("autodiff::diagonal_back(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor")
+def diagonal_back(grad: Tensor, size: Sizes, offset: int, dim1: int, dim2: int) -> Tensor:
+    """The gradient of a diagonal of something of ``size``."""
+    found: Tensor = torch.ops.aten.diagonal_backward(grad, size, offset, dim1, dim2)
+    return found
+
+
+@implements("autodiff::diag_back(Tensor grad, int[] size, int diagonal) -> Tensor")
+def diag_back(grad: Tensor, size: Sizes, diagonal: int) -> Tensor:
+    """The gradient of ``diag``."""
+    return grad.diagonal(diagonal) if len(size) == 1 else diagonal_back(grad, size, diagonal, 0, 1)
+
+
+@implements("autodiff::pad_back(Tensor grad, Tensor self, int[] pad, str mode) -> Tensor")
+def pad_back(grad: Tensor, self: Tensor, pad: Sizes, mode: str) -> Tensor:
+    """The gradient of a padding: each element goes back to the one that it was copied from."""
+    if mode == "constant":
+        return torch.constant_pad_nd(grad, negated(pad))
+    rank = len(pad) // 2
+    places = self.shape[self.dim() - rank :]
+    count = math.prod(places)
+    numbers = torch.arange(count, dtype=torch.float64, device=self.device).reshape(1, 1, *places)
+    index = torch.nn.functional.pad(numbers, list(pad), mode).reshape(-1).long()
+    rows = grad.reshape(-1, index.numel())
+    return rows.new_zeros(rows.shape[0], count).index_add(1, index, rows).reshape(self.shape)
+
+
+@implements("autodiff::meshgrid_back(Tensor?[] gradients, Tensor[] tensors, str indexing) -> Tensor[]")
+def meshgrid_back(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor], indexing: str) -> list[Tensor]:
+    """The gradients of the coordinates of a grid."""
+    found = []
+    for place, (gradient, tensor) in enumerate(zip(gradients, tensors, strict=True)):
+        if gradient is None:
+            found.append(torch.zeros_like(tensor))
+            continue
+        own = 1 - place if indexing == "xy" and place < 2 and len(tensors) > 1 else place
+        others = [axis for axis in range(gradient.dim()) if axis != own]
+        found.append((gradient.sum(others) if others else gradient).reshape(tensor.shape))
+    return found
+
+
+@implements("autodiff::sums_to(Tensor?[] gradients, Tensor[] tensors) -> Tensor[]")
+def sums_to(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each gradient summed to the size of its tensor, which was broadcast."""
+    pairs = zip(gradients, tensors, strict=True)
+    return [torch.zeros_like(tensor) if grad is None else sum_to(grad, tensor.shape) for grad, tensor in pairs]
+
+
+@implements("autodiff::interleave_by(Tensor grad, Tensor self, Tensor repeats, int? dim) -> Tensor")
+def interleave_by(grad: Tensor, self: Tensor, repeats: Tensor, dim: int | None) -> Tensor:
+    """The sum over the copies of each element that ``repeat_interleave`` made, as many as ``repeats`` says."""
+    flat = self.reshape(-1) if dim is None else self
+    axis = 0 if dim is None else dim
+    numbers = torch.arange(flat.shape[axis], device=self.device)
+    index = numbers.repeat_interleave(repeats.expand(flat.shape[axis]))
+    return torch.zeros_like(flat).index_add(axis, index, grad).reshape(self.shape)
