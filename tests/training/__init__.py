@@ -1,0 +1,1 @@
+"""Training as users do it: compiled models beside eager ones, step by step."""
