@@ -6,18 +6,20 @@ Three rules make them so:
   tensor itself need not be kept.
 * A view is made again from what it is a view of, and a list from its elements.
 * What is an input or an output is not kept twice.
+
+What is made in a block of the forward graph is handed out of it: :mod:`rekindle.autodiff.handing_out`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Final
 
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.autodiff.reverse import Backward
+from rekindle.autodiff.reverse import Backward, Scope
 from rekindle.autodiff.steps import can_be_recomputed
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -72,7 +74,7 @@ class Ledger:
         if found is None:
             local = dict(zip(node.inputs, inputs, strict=True))
             copy = self.forward.create_clone(node, local.__getitem__)
-            copy.insert_after(_latest(self.forward, inputs))
+            _insert_behind(copy, self.forward, inputs)
             found = self._found[key] = list(copy.outputs)
         return found
 
@@ -87,13 +89,34 @@ class Ledger:
         return found[0]
 
 
-def _latest(graph: Graph, values: list[Value]) -> Node:
-    """The last of the nodes that make ``values``."""
-    latest = graph.param_node
-    for value in values:
-        if value.node.kind != "prim::Param" and (latest is graph.param_node or value.node.is_after(latest)):
-            latest = value.node
-    return latest
+def _insert_behind(node: Node, graph: Graph, values: list[Value]) -> None:
+    """Insert ``node`` as soon as all of ``values`` are known: in the innermost of their blocks."""
+    block = max((block_of(value) for value in values), key=depth_of, default=graph.block)
+    makers = [value.node for value in values if block_of(value) is block and value.node is not block.param_node]
+    if not makers:
+        block.prepend(node)
+        return
+    latest = makers[0]
+    for maker in makers:
+        if maker.is_after(latest):
+            latest = maker
+    node.insert_after(latest)
+
+
+def block_of(value: Value) -> Block:
+    """The block that ``value`` is made in, or is an input of."""
+    block = value.node.owning_block
+    assert block is not None
+    return block
+
+
+def depth_of(block: Block) -> int:
+    """How many blocks there are around ``block``."""
+    depth = 0
+    while block.parent is not None:
+        block = block.parent
+        depth += 1
+    return depth
 
 
 def settle(backward: Backward, ledger: Ledger) -> None:
@@ -103,7 +126,7 @@ def settle(backward: Backward, ledger: Ledger) -> None:
     first = len(backward.roots)
     mirrored = dict(zip(graph.inputs[first:], backward.read, strict=True))
     _find_out_before(graph, ledger, mirrored)
-    _make_again(graph, mirrored)
+    _make_again(graph, mirrored, backward.scopes)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination()))
     for index in reversed(range(first, len(graph.inputs))):
@@ -114,7 +137,7 @@ def settle(backward: Backward, ledger: Ledger) -> None:
 
 def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value]) -> None:
     """Move what needs no gradient and gives no tensor to the forward graph."""
-    for node in list(graph.nodes):
+    for node in graph.all_nodes():
         if not _belongs_before(node, mirrored):
             continue
         inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
@@ -137,11 +160,12 @@ def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
     return can_be_recomputed(node) and not has_side_effects(node)
 
 
-def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
+def _make_again(graph: Graph, mirrored: dict[Value, Value], scopes: Mapping[Block, Scope]) -> None:
     """Read what views and lists were made from, rather than them."""
     made_again = {value: there for value, there in mirrored.items() if _is_made_again(there.node)}
     here = {there: value for value, there in mirrored.items() if value not in made_again}
-    first = graph.return_node.next
+    first: dict[Block, Node] = {}
+    """What stands first in the blocks where something is made again."""
 
     def local(there: Value) -> Value:
         found = here.get(there)
@@ -149,7 +173,9 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value]) -> None:
             return found
         node = there.node
         if _is_made_again(node) or node.kind == "prim::Constant":
-            clone = graph.create_clone(node, local).insert_before(first)
+            block = scopes[block_of(there)].block
+            place = first.setdefault(block, block.return_node.next)
+            clone = graph.create_clone(node, local).insert_before(place)
             here.update(zip(node.outputs, clone.outputs, strict=True))
             return here[there]
         found = here[there] = graph.add_input(type=there.type)

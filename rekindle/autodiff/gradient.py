@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from rekindle.autodiff.captures import Ledger, settle
+from rekindle.autodiff.captures import CLEANUP, Ledger, settle
+from rekindle.autodiff.handing_out import hand_out
+from rekindle.autodiff.places import constant
 from rekindle.autodiff.reverse import go_back
 from rekindle.autodiff.steps import Step, needing_gradients, steps_of
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
 
@@ -57,9 +61,17 @@ class Gradient:
         return found
 
 
+class _Analysis(Protocol):
+    """What backward graphs are made from."""
+
+    lock: threading.Lock
+
+    def backward(self, roots: Sequence[int]) -> BackwardGraph: ...
+
+
 @dataclass(slots=True, eq=False)
-class _Analysis:
-    """The forward graph with its steps, which every backward graph is made from."""
+class _Flat:
+    """A forward graph without branches and loops: a backward graph is made anew for each set of roots."""
 
     graph: Graph
     steps: list[Step]
@@ -79,28 +91,80 @@ class _Analysis:
         return BackwardGraph(found.graph, tuple(self.captures[value] for value in found.read))
 
 
+@dataclass(slots=True, eq=False)
+class _Structured:
+    """A backward graph for all roots, each of which may be None."""
+
+    graph: Graph
+    roots: tuple[int, ...]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def backward(self, roots: Sequence[int]) -> BackwardGraph:
+        graph = self.graph.copy()
+        for place, root in reversed(list(enumerate(self.roots))):
+            value = graph.inputs[place]
+            if root not in roots:
+                value.replace_all_uses_with(constant(graph, None, NONE))
+                graph.block.erase_input(place)
+            else:
+                assert isinstance(value.type, OptionalType)
+                value.type = value.type.element
+        run_passes(graph, CLEANUP)
+        run_passes(graph, CLEANUP)  # a branch that is known to be taken leaves more to be known
+        return BackwardGraph(graph, tuple(range(len(graph.inputs) - len(roots))))
+
+
 def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
     """The derivative of ``graph`` by those of its inputs for which ``requires_grad`` says so; ``graph`` stays as it is.
 
+    Nothing in ``graph`` writes to what a gradient goes through.
+
     Raises:
-        InternalError: there is a node that no gradient can be computed through.
+        DifferentiationError: there is a node that no gradient can be computed through.
     """
     forward = graph.copy()
-    steps = steps_of(forward)
+    steps = steps_of(forward.block)
     wanted = [value for value, wants in zip(forward.inputs, requires_grad, strict=True) if wants]
-    analysis = _Analysis(forward, steps, wanted, needing_gradients(steps, wanted), Ledger(forward))
+    needed = needing_gradients(steps, wanted)
     results = len(forward.outputs)
-    roots = [index for index, value in enumerate(forward.outputs) if value in analysis.needed]
-    read = _what_is_read(analysis, roots)
+    roots = [index for index, value in enumerate(forward.outputs) if value in needed]
+    analysis: _Analysis
+    if any(step.blocks for step in steps):
+        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True)
+        analysis = _Structured(made, tuple(roots))
+    else:
+        analysis = _Flat(forward, steps, wanted, needed, Ledger(forward))
+        read = _what_is_read(analysis, roots)
+        analysis.captures = {value: index for index, value in enumerate(read)}
     sources = [_source(forward, value) for value in read]
-    analysis.captures = {value: index for index, value in enumerate(read)}
-    kept = [index for index in range(results, len(forward.outputs)) if forward.outputs[index] in analysis.needed]
+    kept = range(results, len(forward.outputs)) if isinstance(analysis, _Flat) else ()
+    also = [index for index in kept if forward.outputs[index] in needed]
     final = forward.copy()
     run_passes(final, (ConstantPooling(), DeadCodeElimination()))
-    return Gradient(final, tuple(requires_grad), results, tuple(sources), (*roots, *kept), analysis)
+    return Gradient(final, tuple(requires_grad), results, tuple(sources), (*roots, *also), analysis)
 
 
-def _what_is_read(analysis: _Analysis, roots: Sequence[int]) -> list[Value]:
+def reverse_mode(
+    forward: Graph,
+    steps: Sequence[Step],
+    needed: set[Value],
+    roots: Sequence[int],
+    wanted: Sequence[Value],
+    *,
+    may_be_missing: bool = False,
+) -> tuple[list[Value], Graph]:
+    """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
+    reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them."""
+    found = go_back(
+        forward, steps, needed, [forward.outputs[root] for root in roots], wanted, may_be_missing=may_be_missing
+    )
+    settle(found, Ledger(forward))
+    hand_out(found)
+    run_passes(found.graph, CLEANUP)
+    return found.read, found.graph
+
+
+def _what_is_read(analysis: _Flat, roots: Sequence[int]) -> list[Value]:
     """The values that the way back reads, also that from gradients of what is kept itself."""
     read: dict[Value, None] = {}
     values = [analysis.graph.outputs[root] for root in roots]

@@ -25,18 +25,39 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
     return torch.cat([torch.zeros_like(part) if gradient is None else gradient for gradient, part in pairs], dim)
 
 
-@implements("autodiff::only_at(Tensor gradient, int count, int index) -> Tensor?[]")
-def only_at(gradient: Tensor, count: int, index: int) -> list[Tensor | None]:
-    """The gradients of a list of ``count`` tensors, of which one was used."""
-    found: list[Tensor | None] = [None] * count
+@implements("autodiff::only_at(Any gradient, int count, int index) -> Any", passes_on=True)
+def only_at(gradient: Any, count: int, index: int) -> list[Any]:
+    """The gradients of a list of ``count`` elements, of which one was used."""
+    found: list[Any] = [None] * count
     found[index] = gradient
     return found
 
 
-@implements("autodiff::added(Tensor?[] a, Tensor?[] b) -> Tensor?[]")
-def added(a: Sequence[Tensor | None], b: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The sums of the gradients of a list."""
-    return [y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True)]
+@implements("autodiff::added(Any a, Any b) -> Any", passes_on=True)
+def added(a: Any, b: Any) -> Any:
+    """The sum of the gradients of two containers, any part of which may not exist: of lists element by element, of
+    dicts key by key."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, Tensor):
+        return a + b
+    if isinstance(a, dict):
+        return {key: added(a.get(key), b.get(key)) for key in (*a, *(key for key in b if key not in a))}
+    return [added(x, y) for x, y in zip(a, b, strict=True)]
+
+
+@implements("autodiff::plus(Tensor(a) a, Tensor? b) -> Tensor(a)")
+def plus(a: Tensor, b: Tensor | None) -> Tensor:
+    """The sum of a gradient, and one that may not exist."""
+    return a if b is None else a + b
+
+
+@implements("autodiff::sum_of(Tensor(a)? a, Tensor(a)? b) -> Tensor(a)?")
+def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """The sum of two gradients, either of which may not exist."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
 
 
 @implements_for_node("autodiff::backward_of(...) -> ...", effects=Effects.PURE)

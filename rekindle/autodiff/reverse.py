@@ -8,8 +8,8 @@
                                                       …
                                                       return (%2, %4)
 
-The graph that is made has an input for each value of the forward graph that it reads: which of them are kept, and how,
-is for :mod:`rekindle.autodiff.captures` to say.
+The graph that is made has an input for each value of the forward graph that it reads, also for those within branches
+and loops: which of them are kept, and how, is for :mod:`rekindle.autodiff.captures` to say.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rekindle.autodiff import control_flow, structures
 from rekindle.autodiff.formula import Formula
+from rekindle.autodiff.places import GradientOf, Place, Places, constant, gradient_type, leaves, optional
 from rekindle.autodiff.steps import Step, can_be_recomputed
-from rekindle.errors import InternalError
-from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, Type
-
-GradientOf = Value | list[Value | None]
-"""The gradient of a tensor, or those of the elements of a list or a tuple."""
+from rekindle.errors import DifferentiationError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import NONE, TENSOR, OptionalType, TensorType, Type
 
 
 @dataclass(slots=True, eq=False)
@@ -32,97 +31,138 @@ class Backward:
     """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
     the forward graph. It returns the gradients of the inputs that were asked for; None for those that do not exist.
 
-    ``reached`` are the forward values that gradients came to.
+    ``reached`` are the forward values that gradients came to, ``scopes`` tell which block goes back through which.
     """
 
     graph: Graph
     roots: list[Value]
     read: list[Value]
     reached: set[Value]
+    scopes: dict[Block, Scope]
 
 
 @dataclass(slots=True, eq=False)
-class _Builder:
-    steps: Sequence[Step]
+class Way:
+    """What all blocks of a way back have in common."""
+
     needed: set[Value]
     graph: Graph = field(default_factory=Graph)
-    gradients: dict[Value, GradientOf] = field(default_factory=dict)
     mirrored: dict[Value, Value] = field(default_factory=dict)
     """What stands here for a value of the forward graph."""
     read: list[Value] = field(default_factory=list)
+    scopes: dict[Block, Scope] = field(default_factory=dict)
+    """By the block of the forward graph that a scope goes back through."""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The way back through the block ``forward``, which stands in ``block``.
+
+    ``turns`` is how often ``forward`` ran, where it is the body of a loop: a value of the forward graph.
+    """
+
+    way: Way
+    forward: Block
+    block: Block
+    turns: Value | None = None
+    gradients: dict[Value, GradientOf] = field(default_factory=dict)
+    places: Places = field(init=False)
+    place: Place = field(init=False)
+    """Where the step at hand goes."""
+
+    def __post_init__(self) -> None:
+        self.place = Place(self.block)
+        self.places = Places(self.way.graph, self.place)
+        self.way.scopes[self.forward] = self
+
+    @property
+    def graph(self) -> Graph:
+        return self.way.graph
+
+    def inner(self, forward: Block, block: Block, turns: Value | None = None) -> Scope:
+        """The scope of a block within this one."""
+        return Scope(self.way, forward, block, turns)
 
     # --------------------------------------------------------------------------------------------- the forward's values
 
     def mirror(self, value: Value) -> Value:
         """What stands for a value of the forward graph: a copy of a constant, else an input."""
-        found = self.mirrored.get(value)
+        way = self.way
+        found = way.mirrored.get(value)
         if found is None:
             if value.node.kind == "prim::Constant":
-                with self.graph.inserting_before(self.graph.return_node.next):
-                    found = self.graph.insert_node(self.graph.create_clone(value.node, self.mirror)).output
+                clone = way.graph.create_clone(value.node, self.mirror)
+                found = clone.insert_before(way.graph.return_node.next).output
             else:
-                found = self.graph.add_input(type=value.type)
-                self.read.append(value)
-            self.mirrored[value] = found
+                found = way.graph.add_input(type=value.type)
+                way.read.append(value)
+            way.mirrored[value] = found
         return found
 
     def constant(self, value: object, type: Type | None = None) -> Value:
         return self.graph.insert_constant(value, type)
 
+    def insert(self, kind: str, inputs: Sequence[Value], type: Type = TENSOR) -> Value:
+        """Insert a node with one result."""
+        return self.graph.insert_node(self.graph.create(kind, inputs, types=[type])).output
+
     # -------------------------------------------------------------------------------------------------------- gradients
 
     def add(self, value: Value, gradient: GradientOf | None) -> None:
         """``gradient`` is one summand of the gradient of ``value``."""
-        if gradient is None or value not in self.needed:
+        if gradient is None or value not in self.way.needed:
             return
         known = self.gradients.get(value)
-        self.gradients[value] = gradient if known is None else self._sum(known, gradient)
-
-    def _sum(self, a: GradientOf, b: GradientOf) -> GradientOf:
-        if isinstance(a, Value) and isinstance(b, Value):
-            if isinstance(a.type, ListType):
-                type = ListType(OptionalType(TENSOR))
-                return self.graph.insert_node(self.graph.create("autodiff::added", [a, b], types=[type])).output
-            return self.graph.insert("aten::add", [a, b])
-        if isinstance(a, Value) or isinstance(b, Value):
-            return self._sum(self._as_value(a), self._as_value(b))
-        return [
-            y if x is None else x if y is None else self._single(self._sum(x, y)) for x, y in zip(a, b, strict=True)
-        ]
+        self.gradients[value] = gradient if known is None else self.places.sum(known, gradient)
 
     def of(self, value: Value) -> GradientOf | None:
         return self.gradients.get(value)
 
-    def elements_of(self, gradient: GradientOf, count: int) -> list[Value | None]:
-        """The gradients of the elements of a list."""
-        if isinstance(gradient, list):
-            return gradient
-        type = gradient.type
-        assert isinstance(type, ListType)
-        unpack = self.graph.create("prim::ListUnpack", [gradient], types=[type.element] * count)
-        return [self.unwrapped(output) for output in self.graph.insert_node(unpack).outputs]
-
-    def unwrapped(self, value: Value) -> Value:
-        """A gradient that a formula says may be None, where it is known to be wanted."""
-        if not isinstance(value.type, OptionalType):
-            return value
-        node = self.graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
-        return self.graph.insert_node(node).output
-
-    @staticmethod
-    def _single(gradient: GradientOf) -> Value:
-        assert isinstance(gradient, Value)
-        return gradient
+    def as_value(self, gradient: GradientOf) -> Value:
+        """``gradient`` as one value, where the step at hand goes."""
+        return self.places.value(gradient, self.place)
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
-    def step(self, step: Step) -> None:
-        if all(output not in self.gradients for output in step.outputs):
-            return
+    def go_back(self, steps: Sequence[Step]) -> None:
+        for step in reversed(steps):
+            if any(output in self.gradients for output in step.outputs):
+                self._enter(step)
+                with self.graph.inserting_at_end(self.place.block):
+                    self._step(step)
+        self.place = self.places.root
+
+    def _enter(self, step: Step) -> None:
+        """Go where the gradients of the results of ``step`` are there."""
+        own: list[GradientOf] = []
+        for output in step.outputs:
+            gradient = self.gradients.get(output)
+            if isinstance(gradient, Value):
+                self.gradients[output] = gradient = self.places.open(gradient)
+            if gradient is not None:
+                own.append(gradient)
+        values = [value for gradient in own for value in leaves(gradient)]
+        self.place = self.places.common(values)
+        here = [value if isinstance(value, list) else self.places.at(value, self.place) for value in own]
+        doubtful = [value for value in here if isinstance(value, Value) and isinstance(value.type, OptionalType)]
+        if len(here) > 1 and len(doubtful) == len(here):
+            self.place = self.places.any_of(doubtful, self.place)
+        outputs = [output for output in step.outputs if output in self.gradients]
+        self.gradients.update(zip(outputs, here, strict=True))
+
+    def _step(self, step: Step) -> None:
         if step.formula is not None:
             self._apply(step, step.formula)
-        elif step.node is not None:
-            self._structure(step.node)
+            return
+        node = step.node
+        if node is None:
+            return
+        if node.kind == "prim::If":
+            control_flow.through_branches(self, step, node)
+        elif node.kind == "prim::Loop":
+            control_flow.through_turns(self, step, node)
+        elif not structures.through(self, node):
+            self._by_autograd(node)
 
     def _apply(self, step: Step, formula: Formula) -> None:
         part = formula.backward
@@ -134,75 +174,30 @@ class _Builder:
             found = list(self.graph.insert_node(unpack).outputs)
         for name, gradient in zip(part.returns, found, strict=True):
             value = step.values[name]
-            if value in self.needed and gradient.type != NONE:
-                self.add(value, self.unwrapped(gradient))
+            if value in self.way.needed and gradient.type != NONE:
+                self.add(value, self.places.unwrapped(gradient))
 
     def _argument(self, step: Step, formula: Formula, name: str) -> Value:
         """What a parameter of a backward means at ``step``."""
         if name in step.values:
             return self.mirror(step.values[name])
         if name.startswith("needs_"):
-            return self.constant(step.values[name.removeprefix("needs_")] in self.needed)
-        if name == "grad":
-            return self._single(self.gradients[step.outputs[0]])
-        if name == "grads":
-            return self._list(self.gradients[step.outputs[0]])
+            return self.constant(step.values[name.removeprefix("needs_")] in self.way.needed)
+        if name in ("grad", "grads"):
+            return self.as_value(self.gradients[step.outputs[0]])
         gradient = self.gradients.get(step.outputs[int(name.removeprefix("grad"))])
-        return self.constant(None, NONE) if gradient is None else self._single(gradient)
-
-    def _list(self, gradient: GradientOf) -> Value:
-        """The gradient of a list, as a list."""
-        if isinstance(gradient, Value):
-            return gradient
-        elements = [self.constant(None, OptionalType(TENSOR)) if item is None else item for item in gradient]
-        type = ListType(OptionalType(TENSOR))
-        return self.graph.insert_node(self.graph.create("prim::ListConstruct", elements, types=[type])).output
-
-    def _structure(self, node: Node) -> None:
-        """The way back through what only takes apart and puts together, and through what has no formula."""
-        match node.kind:
-            case "prim::ListConstruct" | "prim::TupleConstruct":
-                gradients = self.elements_of(self.gradients[node.output], len(node.inputs))
-                for value, gradient in zip(node.inputs, gradients, strict=True):
-                    self.add(value, gradient)
-            case "prim::ListUnpack" | "prim::TupleUnpack":
-                self.add(node.input, [self._maybe_single(self.of(output)) for output in node.outputs])
-            case "prim::ConstantChunk":
-                self._chunk(node)
-            case "aten::__getitem__":
-                self._item(node)
-            case "prim::unchecked_cast" | "prim::unchecked_unwrap_optional":
-                self.add(node.input, self.of(node.output))
-            case _:
-                self._by_autograd(node)
-
-    @staticmethod
-    def _maybe_single(gradient: GradientOf | None) -> Value | None:
-        assert not isinstance(gradient, list)
-        return gradient
-
-    def _chunk(self, node: Node) -> None:
-        gradients = [self._maybe_single(self.of(output)) for output in node.outputs]
-        type = ListType(TENSOR)
-        parts = [] if None not in gradients else [self.mirror(output) for output in node.outputs]
-        sizes = self.graph.create("prim::ListConstruct", parts, types=[type])
-        inputs = [self._list(gradients), self.graph.insert_node(sizes).output, self.constant(node["dim"])]
-        self.add(node.input, self.graph.insert_node(self.graph.create("autodiff::join", inputs)).output)
-
-    def _item(self, node: Node) -> None:
-        """A list of which one element is taken: no other has a gradient by that."""
-        count = self.graph.insert("aten::len", [self.mirror(node.inputs[0])])
-        inputs = [self._as_value(self.gradients[node.output]), count, self.mirror(node.inputs[1])]
-        type = ListType(OptionalType(TENSOR))
-        self.add(
-            node.inputs[0], self.graph.insert_node(self.graph.create("autodiff::only_at", inputs, types=[type])).output
-        )
+        return self.constant(None, NONE) if gradient is None else self.as_value(gradient)
 
     def _by_autograd(self, node: Node) -> None:
         """Run ``node`` again, and have PyTorch's autograd go back through it."""
         if not can_be_recomputed(node):
-            raise InternalError(f"{node.kind} has no formula, and cannot be run again for PyTorch's autograd")
-        wanted = [index for index, value in enumerate(node.inputs) if value in self.needed]
+            raise DifferentiationError(
+                f"gradients cannot go back through {node.kind}: it has no formula, and may answer differently when it "
+                "runs again",
+                node.range,
+                hint="compute what it gives before, and pass it as an argument",
+            )
+        wanted = [index for index, value in enumerate(node.inputs) if value in self.way.needed]
         given = [index for index, output in enumerate(node.outputs) if output in self.gradients]
         subgraph = Graph()
         local = {value: subgraph.add_input(type=value.type) for value in dict.fromkeys(node.inputs)}
@@ -210,7 +205,7 @@ class _Builder:
         for output in clone.outputs:
             subgraph.add_output(output)
         places = list(local)
-        gradients = [self._as_value(self.gradients[node.outputs[index]]) for index in given]
+        gradients = [self.as_value(self.gradients[node.outputs[index]]) for index in given]
         call = self.graph.create(
             "autodiff::backward_of",
             [*gradients, *(self.mirror(value) for value in places)],
@@ -224,25 +219,32 @@ class _Builder:
         )
         self.graph.insert_node(call)
         for index, gradient in zip(wanted, call.outputs, strict=True):
-            self.add(node.inputs[index], self.unwrapped(gradient))
-
-    def _as_value(self, gradient: GradientOf) -> Value:
-        return gradient if isinstance(gradient, Value) else self._list(gradient)
+            self.add(node.inputs[index], self.places.unwrapped(gradient))
 
 
 def go_back(
-    forward: Graph, steps: Sequence[Step], needed: set[Value], roots: Sequence[Value], wanted: Sequence[Value]
+    forward: Graph,
+    steps: Sequence[Step],
+    needed: set[Value],
+    roots: Sequence[Value],
+    wanted: Sequence[Value],
+    *,
+    may_be_missing: bool = False,
 ) -> Backward:
-    """The backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of ``needed``."""
-    builder = _Builder(steps, needed)
+    """The backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of ``needed``.
+
+    Where gradients of roots ``may_be_missing``, they may be None.
+    """
+    way = Way(needed)
+    scope = Scope(way, forward.block, way.graph.block)
     for root in roots:
-        builder.add(root, builder.graph.add_input("grad", root.type))
-    for step in reversed(steps):
-        builder.step(step)
+        type = root.type if isinstance(root.type, TensorType) else gradient_type(root.type)
+        scope.add(root, way.graph.add_input("grad", optional(type) if may_be_missing else type))
+    scope.go_back(steps)
     for value in wanted:
-        gradient = builder.of(value)
+        gradient = scope.of(value)
         if gradient is None:
-            builder.graph.add_output(builder.constant(None, NONE))
+            way.graph.add_output(constant(way.graph, None, NONE))
         else:
-            builder.graph.add_output(builder._as_value(gradient))
-    return Backward(builder.graph, list(roots), builder.read, set(builder.gradients))
+            way.graph.add_output(scope.as_value(gradient))
+    return Backward(way.graph, list(roots), way.read, set(scope.gradients), way.scopes)

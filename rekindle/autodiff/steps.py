@@ -1,32 +1,35 @@
 """A graph as the list of steps that a derivative goes back through: what is computed, and by which formula.
 
 Composite operators are written out first, and operators whose formula has a forward of its own are replaced by it.
+Branches and loops are steps that hold the steps of their blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.formula import Formula, Part, formula_of, is_constant_operator
-from rekindle.errors import InternalError
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.errors import DifferentiationError
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
-from rekindle.ir.types import ListType, OptionalType, TensorType, TupleType, Type
+from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
 from rekindle.passes.constants import constant_int
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A node, or what stands for one: ``values`` are its arguments, results and what its forward keeps, by name."""
+    """A node, or what stands for one: ``values`` are its arguments, results and what its forward keeps, by name;
+    ``blocks`` the steps of its blocks."""
 
     node: Node | None
     formula: Formula | None
     values: dict[str, Value] = field(default_factory=dict)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
+    blocks: list[list[Step]] = field(default_factory=list)
 
 
 STRUCTURE: Final = frozenset(
@@ -39,9 +42,11 @@ STRUCTURE: Final = frozenset(
 
 
 def is_differentiable_type(type: Type) -> bool:
-    """Whether a value of this type may have a gradient: a tensor, or a list or a tuple of tensors."""
+    """Whether a value of this type may have a gradient: a tensor, or a list, a tuple or a dict of tensors."""
     if isinstance(type, (OptionalType, ListType)):
         return is_differentiable_type(type.contained[0])
+    if isinstance(type, DictType):
+        return is_differentiable_type(type.value)
     if isinstance(type, TupleType):
         return any(is_differentiable_type(part) for part in type.contained)
     return isinstance(type, TensorType)
@@ -64,11 +69,11 @@ def is_constant_for_gradients(node: Node) -> bool:
     return dtype is not None and not dtype.is_floating_point and not dtype.is_complex
 
 
-def steps_of(graph: Graph) -> list[Step]:
-    """Write out ``graph``, and return its steps in order."""
+def steps_of(block: Block) -> list[Step]:
+    """Write out ``block``, and return its steps in order."""
     steps: list[Step] = []
-    node = graph.return_node.next
-    while node is not graph.return_node:
+    node = block.return_node.next
+    while node is not block.return_node:
         formula = None if is_constant_for_gradients(node) else formula_of(node)
         if formula is not None and formula.composite is not None:
             node = _write_out(node, formula, formula.composite)
@@ -113,7 +118,8 @@ def unpacked(graph: Graph, value: Value) -> list[Value]:
 
 def _step(node: Node, formula: Formula | None) -> Step:
     if formula is None:
-        return Step(node, None, {}, list(node.inputs), list(node.outputs))
+        blocks = [] if is_constant_for_gradients(node) else [steps_of(block) for block in node.blocks]
+        return Step(node, None, {}, list(node.inputs), list(node.outputs), blocks)
     values = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     inputs, outputs = list(node.inputs), list(node.outputs)
     part = formula.forward
@@ -134,24 +140,53 @@ def _step(node: Node, formula: Formula | None) -> Step:
 # ------------------------------------------------------------------------------------------------------ what needs what
 
 
-def needing_gradients(steps: list[Step], inputs: Collection[Value]) -> set[Value]:
+def needing_gradients(steps: Sequence[Step], inputs: Collection[Value]) -> set[Value]:
     """The values that gradients go through, if those of ``inputs`` are wanted."""
     found = set(inputs)
-    for step in steps:
-        if step.node is not None and step.node.blocks and _reads(step.node, found):
-            raise InternalError(f"gradients cannot go back through {step.node.kind} yet")
-        found.update(output for output in _differentiable_outputs(step) if _depends(step, found))
+    _mark(steps, found)
     return found
 
 
-def _reads(node: Node, values: set[Value]) -> bool:
-    """Whether a block of ``node`` uses one of ``values``."""
-    if any(value in values for value in node.inputs):
-        return True
-    blocks = node.blocks
-    return any(value in values for block in blocks for value in block.outputs) or any(
-        _reads(inner, values) for block in blocks for inner in block.nodes
-    )
+def _mark(steps: Sequence[Step], found: set[Value]) -> None:
+    for step in steps:
+        if not step.blocks:
+            found.update(output for output in _differentiable_outputs(step) if _depends(step, found))
+        elif step.node is not None and step.node.kind == "prim::If":
+            _mark_branches(step, step.node, found)
+        elif step.node is not None and step.node.kind == "prim::Loop":
+            _mark_loop(step, step.node, found)
+        elif step.node is not None:
+            raise DifferentiationError(
+                f"gradients cannot go back through {step.node.kind}",
+                step.node.range,
+                hint="have what stands there computed outside of what is differentiated",
+            )
+
+
+def _mark_branches(step: Step, node: Node, found: set[Value]) -> None:
+    for inner in step.blocks:
+        _mark(inner, found)
+    for block in node.blocks:
+        pairs = zip(node.outputs, block.outputs, strict=True)
+        found.update(output for output, result in pairs if result in found and is_differentiable_type(output.type))
+
+
+def _mark_loop(step: Step, node: Node, found: set[Value]) -> None:
+    carried = [turn for turn in turns_of(node) if is_differentiable_type(turn[1].type)]
+    while True:
+        before = len(found)
+        for start, inside, result, output in carried:
+            if start in found or result in found:
+                found.update((inside, output))
+        _mark(step.blocks[0], found)
+        if len(found) == before:
+            return
+
+
+def turns_of(loop: Node) -> list[tuple[Value, Value, Value, Value]]:
+    """For what a loop carries: what it starts with, what it is within a turn, for the next turn, and at the end."""
+    block = loop.blocks[0]
+    return list(zip(loop.inputs[2:], block.inputs[1:], block.outputs[1:], loop.outputs, strict=True))
 
 
 def _depends(step: Step, found: set[Value]) -> bool:

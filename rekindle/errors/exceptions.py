@@ -113,6 +113,10 @@ class TracingError(CompileError):
     """A run that cannot be recorded, or a recording that does not hold."""
 
 
+class DifferentiationError(CompileError):
+    """A program that has no derivative as a program."""
+
+
 class GraphError(RekindleError):
     """A misuse of the graph API. The graph is left as it was."""
 

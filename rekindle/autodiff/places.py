@@ -1,0 +1,236 @@
+"""Gradients while a backward graph is built: where each of them stands, and how they are added up.
+
+A gradient that is there in any case has the type of what it is the gradient of. One that may not be there, because a
+branch was not taken or a loop did not turn, is an ``Optional``. What is computed of that stands in a *region*, a part
+of the graph that runs where it is there:
+
+.. code-block:: text
+
+    %2 : bool = aten::__isnot__(%grad, %None)
+    %4 : Tensor? = prim::If(%2)
+      block0():
+        %3 : Tensor = prim::unchecked_unwrap_optional(%grad)
+        … what is computed of %3
+        return (%5)
+      block1():
+        return (%None)
+
+So nothing is computed of zeros that stand for what is not there, which would cost time, and give NaN where a zero is
+divided by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import BOOL, NONE, TENSOR, DictType, ListType, OptionalType, TensorType, TupleType, Type
+
+GradientOf = Value | list["GradientOf | None"]
+"""The gradient of a tensor or of a container, or those of the elements of a list or a tuple."""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where gradients stand: a block, which is a region of ``outer`` where that is not None, made by ``node``."""
+
+    block: Block
+    outer: Place | None = None
+    node: Node | None = None
+    given: dict[Value, Value] = field(default_factory=dict)
+    """What a region gives to the place around it."""
+
+    @property
+    def chain(self) -> list[Place]:
+        """The places around this one, the outermost first, and itself."""
+        return [self] if self.outer is None else [*self.outer.chain, self]
+
+    def give(self, value: Value) -> Value:
+        """What ``value``, of this region, is outside of it: None where the region does not run."""
+        found = self.given.get(value)
+        if found is None:
+            node = self.node
+            assert node is not None
+            found = self.given[value] = node.add_output(optional(value.type))
+            node.blocks[0].add_output(value)
+            node.blocks[1].add_output(constant(node.graph, None, found.type))
+        return found
+
+
+def optional(type: Type) -> Type:
+    """The type of a gradient that may not be there."""
+    return type if isinstance(type, OptionalType) else OptionalType(type)
+
+
+def gradient_type(type: Type) -> Type:
+    """The type that the gradient of a value of ``type`` has where it stands as one value."""
+    if isinstance(type, OptionalType):
+        return gradient_type(type.element)
+    if isinstance(type, ListType):
+        return ListType(optional(gradient_type(type.element)))
+    if isinstance(type, TupleType):
+        return ListType(OptionalType(TENSOR))
+    if isinstance(type, DictType):
+        return DictType(type.key, gradient_type(type.value))
+    return TENSOR
+
+
+def joined(a: Type | None, b: Type | None) -> Type | None:
+    """The type of a gradient that is an ``a`` on one way and a ``b`` on another; None stands for none at all."""
+    if a is None or b is None:
+        known = a or b
+        return None if known is None else optional(_plain(known))
+    both = _joined(_inner(a), _inner(b))
+    return optional(both) if isinstance(a, OptionalType) or isinstance(b, OptionalType) else both
+
+
+def _inner(type: Type) -> Type:
+    return type.element if isinstance(type, OptionalType) else type
+
+
+def _joined(a: Type, b: Type) -> Type:
+    if isinstance(a, ListType) and isinstance(b, ListType):
+        element = joined(a.element, b.element)
+        assert element is not None
+        return ListType(element)
+    return TENSOR if isinstance(a, TensorType) else a
+
+
+def _plain(type: Type) -> Type:
+    """``type`` without what it says of dtypes and sizes."""
+    if isinstance(type, OptionalType):
+        return OptionalType(_plain(type.element))
+    return TENSOR if isinstance(type, TensorType) else type
+
+
+def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
+    """A constant at the start of ``graph``, where all can use it."""
+    node = graph.create_constant(value, type)
+    return node.insert_before(graph.return_node.next).output
+
+
+@dataclass(slots=True, eq=False)
+class Places:
+    """The places of one block of a backward graph, and what is done with gradients there."""
+
+    graph: Graph
+    root: Place
+    regions: dict[Block, Place] = field(default_factory=dict)
+    opened: dict[Value, Value] = field(default_factory=dict)
+
+    def place_of(self, value: Value) -> Place:
+        block = value.node.owning_block
+        return self.root if block is None else self.regions.get(block, self.root)
+
+    def common(self, values: Sequence[Value]) -> Place:
+        """The innermost place that holds all of ``values``, or what they give."""
+        found = self.root
+        for level in zip(*(self.place_of(value).chain for value in values), strict=False):
+            if len(set(map(id, level))) > 1:
+                break
+            found = level[0]
+        return found
+
+    def at(self, value: Value, place: Place) -> Value:
+        """What ``value`` is at ``place``, which is around where it stands, or within."""
+        own = self.place_of(value)
+        around = place.chain
+        while own not in around:
+            value = own.give(value)
+            assert own.outer is not None
+            own = own.outer
+        return value
+
+    def open(self, value: Value) -> Value:
+        """``value`` where it is there: itself, or what it is in a region of its own."""
+        if not isinstance(value.type, OptionalType):
+            return value
+        found = self.opened.get(value)
+        if found is None:
+            place = self.place_of(value)
+            with self.graph.inserting_at_end(place.block):
+                region = self.region(self._exists(value), place)
+            with self.graph.inserting_at_end(region.block):
+                found = self.opened[value] = self.unwrapped(value)
+        return found
+
+    def region(self, condition: Value, place: Place) -> Place:
+        """A new region of ``place``, at the insertion point."""
+        node = self.graph.insert_node(self.graph.create("prim::If", [condition], outputs=0))
+        block = node.add_block()
+        node.add_block()
+        found = self.regions[block] = Place(block, place, node)
+        return found
+
+    def any_of(self, values: Sequence[Value], place: Place) -> Place:
+        """A region of ``place`` that runs where one of ``values``, all of which may not be there, is there."""
+        with self.graph.inserting_at_end(place.block):
+            condition = self._exists(values[0])
+            for value in values[1:]:
+                condition = self.graph.insert("aten::__or__", [condition, self._exists(value)])
+            return self.region(condition, place)
+
+    def _exists(self, value: Value) -> Value:
+        none = constant(self.graph, None, NONE)
+        return self.graph.insert_node(self.graph.create("aten::__isnot__", [value, none], types=[BOOL])).output
+
+    def unwrapped(self, value: Value) -> Value:
+        """A gradient that may be None, where it is known not to be; made at the insertion point."""
+        if not isinstance(value.type, OptionalType):
+            return value
+        node = self.graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
+        return self.graph.insert_node(node).output
+
+    # ---------------------------------------------------------------------------------------------------------- adding
+
+    def sum(self, a: GradientOf, b: GradientOf) -> GradientOf:
+        if isinstance(a, list) and isinstance(b, list):
+            return [y if x is None else x if y is None else self.sum(x, y) for x, y in zip(a, b, strict=True)]
+        place = self.common([*leaves(a), *leaves(b)])
+        return self._sum(self.value(a, place), self.value(b, place), place)
+
+    def _sum(self, a: Value, b: Value, place: Place) -> Value:
+        type = joined(a.type, b.type)
+        assert type is not None
+        with self.graph.inserting_at_end(place.block):
+            if not isinstance(_inner(type), TensorType):
+                both = isinstance(a.type, OptionalType) and isinstance(b.type, OptionalType)
+                types = [type if both else _inner(type)]
+                return self.graph.insert_node(self.graph.create("autodiff::added", [a, b], types=types)).output
+            if not isinstance(type, OptionalType):
+                return self.graph.insert("aten::add", [a, b])
+            if isinstance(a.type, OptionalType):
+                a, b = b, a
+            if isinstance(a.type, OptionalType):
+                return self.graph.insert("autodiff::sum_of", [a, b])
+            return self.graph.insert("autodiff::plus", [a, b])
+
+    def value(self, gradient: GradientOf, place: Place) -> Value:
+        """``gradient`` as one value at ``place``."""
+        if isinstance(gradient, Value):
+            return self.at(gradient, place)
+        elements = [
+            constant(self.graph, None, OptionalType(TENSOR)) if item is None else self.value(item, place)
+            for item in gradient
+        ]
+        known = [item.type for item in elements if not isinstance(_inner(item.type), TensorType)]
+        type = ListType(optional(known[0] if known else TENSOR))
+        with self.graph.inserting_at_end(place.block):
+            return self.graph.insert_node(self.graph.create("prim::ListConstruct", elements, types=[type])).output
+
+    def fitting(self, value: Value, type: Type) -> Value:
+        """``value`` with a type that says less of what is there; made at the insertion point."""
+        if value.type.is_subtype_of(type):
+            return value
+        return self.graph.insert_node(self.graph.create("prim::unchecked_cast", [value], types=[type])).output
+
+
+def leaves(gradient: GradientOf) -> Iterator[Value]:
+    """The values that a gradient consists of."""
+    if isinstance(gradient, Value):
+        yield gradient
+        return
+    for item in gradient:
+        if item is not None:
+            yield from leaves(item)
