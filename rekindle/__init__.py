@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from rekindle.api.report import report as report
     from rekindle.api.report_parts import Report as Report
+    from rekindle.api.require_fused import require_fused as require_fused
     from rekindle.api.stages import stages as stages
     from rekindle.archive.inspect import inspect as inspect
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
@@ -108,6 +109,7 @@ _HOMES: Final[dict[str, str]] = {
     "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
     "report": "rekindle.api.report",
+    "require_fused": "rekindle.api.require_fused",
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",

@@ -53,6 +53,7 @@ class LeftOver:
         return self.node.kind in LIBRARY
 
 
+CALLED: Final = "it calls what is known only when it runs"
 NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
@@ -69,7 +70,7 @@ def left_over(graph: Graph) -> Iterator[LeftOver]:
         if node.kind in LIBRARY:
             yield LeftOver(node, LIBRARY_REASON)
         elif node.kind in _CALLS:
-            yield LeftOver(node, "it calls what is known only when it runs")
+            yield LeftOver(node, CALLED)
         else:
             reason = default if not told else told.pop(0) if len(told) > 1 else told[0]
             yield LeftOver(node, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from rekindle.api.executed import owner_of
 from rekindle.api.left_over import left_over
 from rekindle.api.report_parts import (
     Differentiable,
@@ -20,8 +21,7 @@ from rekindle.api.report_parts import (
 )
 from rekindle.api.subjects import subject_of
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
-from rekindle.codegen.fusion import KIND as GROUP
-from rekindle.codegen.groups import FusedGroup, Launch, group_of
+from rekindle.codegen.groups import FusedGroup, Launch
 from rekindle.codegen.layout import Layout, contiguous_strides
 from rekindle.codegen.native.operation import NativeRegion
 from rekindle.codegen.values import scalar_of
@@ -80,17 +80,15 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
     differentiable: list[Differentiable] = []
     guards: list[Guard] = []
     for instruction in code.instructions:
-        node, operation = instruction.node, instruction.operation
-        owner = getattr(operation, "__self__", operation)
+        owner = owner_of(instruction)
         if isinstance(instruction.constant, Bailout):
-            guards.append(_guard(node, instruction.constant))
+            guards.append(_guard(instruction.node, instruction.constant))
         elif isinstance(owner, NativeRegion):
             regions.append(_region(owner))
         elif isinstance(owner, DifferentiableOperation):
             differentiable.append(_differentiable(owner))
-        elif node.kind == GROUP:
-            subgraph = node.get_graph("Subgraph")
-            groups.append(_group(subgraph, group_of(subgraph)))
+        elif isinstance(owner, FusedGroup):
+            groups.append(_group(owner))
     return Part(
         title=title,
         arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),
@@ -105,10 +103,8 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
     )
 
 
-def _group(graph: Graph, group: FusedGroup | None) -> Group:
-    operators = operators_of(graph)
-    if group is None:
-        return Group(operators, (), {}, ())
+def _group(group: FusedGroup) -> Group:
+    operators = operators_of(group.graph)
     launches = [launch for launch in list(group.launches.values()) if launch is not None]
     kernels = tuple(_kernel(operators, launch) for launch in launches)
     return Group(operators, kernels, dict(group.falls), tuple(group.refusals))
@@ -142,10 +138,10 @@ def _region(region: NativeRegion) -> Region:
 
 def _differentiable(operation: DifferentiableOperation) -> Differentiable:
     parts = []
-    for title, function in operation.parts():
-        code = code_behind(function)
+    for piece in operation.pieces():
+        code = code_behind(piece.function)
         if code is not None:
-            parts.append(part_of(title, code, is_plan=plan_of(function) is not None))
+            parts.append(part_of(piece.title, code, is_plan=plan_of(piece.function) is not None))
     return Differentiable(operators_of(operation.graph), tuple(parts))
 
 

@@ -33,6 +33,16 @@ def differentiable_graph(node: Node) -> Operation:
     return DifferentiableOperation(node.get_graph("Subgraph"))
 
 
+@dataclass(slots=True, frozen=True)
+class Piece:
+    """One of the functions that run a node, which :func:`~rekindle.ir.execution.callable_of` has made. One that
+    ``learns`` runs for inputs of new sizes, once for each."""
+
+    title: str
+    function: Callable[..., Any]
+    learns: bool = False
+
+
 class DifferentiableOperation:
     """What runs such a node."""
 
@@ -59,13 +69,12 @@ class DifferentiableOperation:
             found = self._derivatives[wanted] = Derivative(differentiate(self.graph, wanted))
         return found
 
-    def parts(self) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """What has been made to run the node so far: what each is for, and a function that
-        :func:`~rekindle.ir.execution.callable_of` has given."""
+    def pieces(self) -> Iterator[Piece]:
+        """What has been made to run the node so far."""
         if self._plain is not None:
-            yield "without gradients", self._plain
+            yield Piece("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
-            yield from derivative.parts()
+            yield from derivative.pieces()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
@@ -126,15 +135,17 @@ class Derivative:
         count = self.gradient.results
         return results[0] if count == 1 else results[:count]
 
-    def parts(self) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """See :meth:`DifferentiableOperation.parts`."""
+    def pieces(self) -> Iterator[Piece]:
+        """See :meth:`DifferentiableOperation.pieces`."""
+        may_learn = self._by_sizes is not None and len(self._by_numbers) < _MOST_PLANS
         for plan in [self._general, *self._by_numbers.values()]:
             sizes = "any sizes" if plan is self._general else "sizes that were met"
             wanted = sum(self.gradient.requires_grad)
             what = f"gradients by {wanted} of {len(self.gradient.requires_grad)} inputs, {sizes}"
-            yield f"forward, {what}", plan.forward
+            learns = may_learn and plan is self._general
+            yield Piece(f"forward, {what}", plan.forward, learns)
             for backward in plan.backwards:
-                yield f"backward, {what}", backward
+                yield Piece(f"backward, {what}", backward, learns)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
         """Have a plan ready for other inputs of these sizes."""

@@ -127,7 +127,7 @@ class Launch:
         )
 
 
-NO_KERNEL: Final = "there is no kernel for its inputs"
+NO_KERNEL: Final = "no kernel can be made for such inputs"
 """Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})

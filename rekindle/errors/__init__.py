@@ -41,6 +41,10 @@ from rekindle.errors.frames import (
     known_failure as known_failure,
     remember_failure as remember_failure,
 )
+from rekindle.errors.fusion import (
+    FusionBlocker as FusionBlocker,
+    NotFusedError as NotFusedError,
+)
 from rekindle.errors.source import (
     UNKNOWN_RANGE as UNKNOWN_RANGE,
     Source as Source,

@@ -53,6 +53,11 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
         _optimize.reset(token)
 
 
+def is_optimizing() -> bool:
+    """Whether calls that are made here run optimised graphs."""
+    return _optimize.get()
+
+
 def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
     """What ``record`` returns for ``arguments``, which fit its schema: :func:`rekindle.runtime.arguments.bind` makes
     such.

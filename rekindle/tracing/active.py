@@ -34,17 +34,18 @@ def active_recorder() -> Recorder | None:
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
     saved, _active.recorder = _active.recorder, recorder
-    _intercept(recorder)
+    before = interceptors.get(threading.get_ident())
+    _intercept(None if recorder is None else intercept_call)
     try:
         yield
     finally:
         _active.recorder = saved
-        _intercept(saved)
+        _intercept(before)
 
 
-def _intercept(recorder: Recorder | None) -> None:
-    """Have ``recorder`` see this thread's calls of compiled functions."""
-    if recorder is None or intercept_call is None:
+def _intercept(runner: Runner | None) -> None:
+    """Have ``runner`` see this thread's calls of compiled functions."""
+    if runner is None:
         interceptors.pop(threading.get_ident(), None)
     else:
-        interceptors[threading.get_ident()] = intercept_call
+        interceptors[threading.get_ident()] = runner

@@ -1,0 +1,41 @@
+"""What runs when a version of a function runs: its code, and the codes and groups behind its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from rekindle.codegen.fusion import KIND as GROUP
+from rekindle.codegen.groups import FusedGroup, group_of
+from rekindle.runtime.code import Code
+from rekindle.runtime.instructions import Instruction
+from rekindle.runtime.version import code_behind
+
+
+def owner_of(instruction: Instruction) -> object:
+    """The object that runs an operator, where there is one: a :class:`FusedGroup`, a
+    :class:`~rekindle.codegen.native.operation.NativeRegion`, a :class:`DifferentiableOperation`."""
+    if instruction.node.kind == GROUP:
+        return group_of(instruction.node.get_graph("Subgraph"))
+    return getattr(instruction.operation, "__self__", instruction.operation)
+
+
+def codes_of(code: Code) -> Iterator[Code]:
+    """``code``, and what its differentiable graphs run; not what they run once for inputs of new sizes."""
+    yield code
+    for instruction in code.instructions:
+        owner = owner_of(instruction)
+        if isinstance(owner, DifferentiableOperation):
+            for piece in owner.pieces():
+                inner = None if piece.learns else code_behind(piece.function)
+                if inner is not None:
+                    yield from codes_of(inner)
+
+
+def groups_in(code: Code) -> Iterator[FusedGroup]:
+    """The groups in all of these."""
+    for each in codes_of(code):
+        for instruction in each.instructions:
+            owner = owner_of(instruction)
+            if isinstance(owner, FusedGroup):
+                yield owner

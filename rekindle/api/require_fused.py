@@ -1,0 +1,148 @@
+"""``with rekindle.require_fused():`` the programs that are called within run in kernels, or an error says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any, Final
+
+from rekindle.api.executed import codes_of, groups_in
+from rekindle.api.left_over import CALLED, NO_FUSION, LeftOver, left_over
+from rekindle.codegen.groups import NO_KERNEL, FusedGroup
+from rekindle.errors import FusionBlocker, NotFusedError
+from rekindle.ir.records import FunctionRecord
+from rekindle.program.calling import interceptors, runner_of
+from rekindle.runtime.arguments import Runner, binder_of
+from rekindle.runtime.code import Code
+from rekindle.runtime.executor import is_optimizing, prepare
+
+
+@contextmanager
+def require_fused(*, allow: Iterable[str] = ()) -> Iterator[None]:
+    """Within, a call of a compiled program raises unless each operator in it that computes a tensor runs in a kernel,
+    or in BLAS or oneDNN: matrix products, convolutions, attention. ``allow`` names further kinds that may run by
+    themselves, such as ``"aten::cumsum"``.
+
+    Views, sizes, lists and control flow compute nothing. What is known of a program beforehand is told before it runs;
+    kernels that could not be made for its inputs, after it; backward graphs that are not fused, when the block ends. It
+    concerns the thread that is in it, and the programs that Python calls there.
+
+    Raises:
+        NotFusedError: with all that runs outside of kernels, each with its line and a way out.
+    """
+    ident = get_ident()
+    before = interceptors.get(ident)
+    watch = _Watch(frozenset(allow), before)
+    interceptors[ident] = watch.call
+    try:
+        yield
+    finally:
+        if before is None:
+            interceptors.pop(ident, None)
+        else:
+            interceptors[ident] = before
+    watch.finish()
+
+
+_NOT_OPTIMIZED: Final = "optimized_execution(False) has the interpreter run it as it was compiled"
+
+
+class _Watch:
+    """The calls within one block; ``inner`` is what became of calls before."""
+
+    def __init__(self, allow: frozenset[str], inner: Runner | None) -> None:
+        self._allow = allow
+        self._inner = inner
+        self._called: dict[Code, str] = {}
+        """What has been run, with its name."""
+        self._fell: dict[FusedGroup, dict[str, int]] = {}
+        """How often groups had run operator by operator before."""
+
+    def call(self, record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What runs in place of a call of ``record``."""
+        run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
+        if not is_optimizing():
+            unfused = [LeftOver(each.node, _NOT_OPTIMIZED) for each in left_over(record.graph)]
+            _raise(name, [_blocker(each) for each in self._unfused(unfused)])
+            return run(record, args, kwargs)
+        code = prepare(record, binder_of(record).bind(args, kwargs)).code
+        self._check(name, code)
+        self._called[code] = name
+        for group in groups_in(code):
+            self._fell.setdefault(group, dict(group.falls))
+        result = run(record, args, kwargs)
+        self._check(name, code)
+        return result
+
+    def finish(self) -> None:
+        """Look once more at what was called: backward graphs have run meanwhile."""
+        for code, name in self._called.items():
+            self._check(name, code)
+
+    def _check(self, name: str, code: Code) -> None:
+        found = [_blocker(each) for piece in codes_of(code) for each in self._unfused(left_over(piece.graph))]
+        if code in self._called:
+            found += [blocker for group in groups_in(code) for blocker in self._fallen(group)]
+        _raise(name, found)
+
+    def _unfused(self, found: Iterable[LeftOver]) -> Iterator[LeftOver]:
+        return (each for each in found if not each.is_library and each.node.kind not in self._allow)
+
+    def _fallen(self, group: FusedGroup) -> Iterator[FusionBlocker]:
+        before = self._fell.get(group, {})
+        for why, count in group.falls.items():
+            if count > before.get(why, 0):
+                reason = f"{why}: {group.refusals[-1]}" if why == NO_KERNEL and group.refusals else why
+                nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
+                what = ", ".join(node.kind for node in nodes)
+                hint = _way_out(reason) or "docs/kernels.md tells what kernels can be made of"
+                yield FusionBlocker(what, f"a kernel was to run them, but {reason}", hint, nodes[-1].range)
+
+
+def _blocker(of: LeftOver) -> FusionBlocker:
+    kind = of.node.kind
+    known = _way_out(of.reason)
+    if of.reason == _UNKNOWN and kind.endswith("_"):
+        known = f"use the operator that does not work in place, {kind.removesuffix('_')}"
+    let = f'let it be: require_fused(allow=["{kind}"])'
+    return FusionBlocker(kind, of.reason, f"{known}, or {let}" if known else let, of.node.range)
+
+
+def _raise(name: str, blockers: Sequence[FusionBlocker]) -> None:
+    """Raise, if there are any; those that are equal are told once."""
+    found: dict[object, list[FusionBlocker]] = {}
+    for each in blockers:
+        found.setdefault((each.what, each.reason, each.range), []).append(each)
+    if found:
+        raise NotFusedError(name, tuple(each[0].times(len(each)) for each in found.values()))
+
+
+# --------------------------------------------------------------------------------------------------------- the ways out
+
+_UNKNOWN: Final = "kernels do not know this operator"
+
+_WAYS_OUT: Final = {
+    _UNKNOWN: "write it with operators that fuse (docs/kernels.md)",
+    "no operator beside it fuses with it": "a kernel takes two operators at least, so put another one beside it",
+    "complex": "compute with real and imaginary parts",
+    "made for the CPU": "move the tensors to the CPU",
+    "is not constant": "make that a constant: a literal, a Final attribute, or one of a frozen module",
+    "other dimensions than the last": "transpose the tensor first, so that these dimensions are its last",
+    "random numbers": "call the module's eval(), or pass training=False",
+    "may be a view": "clone() what it gives, or leave it out where it changes nothing",
+    "cannot move": "write to none of its inputs before the operators that use its result",
+    "gradients are recorded": "call it within torch.no_grad()",
+    "subclass of Tensor": "pass plain tensors",
+    "no dense tensor on the CPU": "pass dense tensors on the CPU",
+    "lazily": "pass x.resolve_conj().resolve_neg()",
+    "have to see each operator": "call it outside of the mode, the transform or torch.autocast",
+    NO_FUSION: 'choose one that does, rekindle.set_execution_strategy("native")',
+    CALLED: "compile what it calls into the program, rather than leave it to Python or to an interface",
+    _NOT_OPTIMIZED: "call it outside of optimized_execution(False)",
+}
+"""By a part of the reason."""
+
+
+def _way_out(reason: str) -> str | None:
+    return next((hint for part, hint in _WAYS_OUT.items() if part in reason), None)
