@@ -72,6 +72,11 @@ if TYPE_CHECKING:
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
     from rekindle.tracing.recorder import TracerWarning as TracerWarning
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
+    from rekindle.transforms.editing.making import (
+        create_function as create_function,
+        create_method as create_method,
+        create_module as create_module,
+    )
 
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
@@ -92,6 +97,9 @@ _HOMES: Final[dict[str, str]] = {
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
     "bisect": "rekindle.api.bisect",
+    "create_function": "rekindle.transforms.editing.making",
+    "create_method": "rekindle.transforms.editing.making",
+    "create_module": "rekindle.transforms.editing.making",
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "freeze": "rekindle.api.freezing",
@@ -137,9 +145,11 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
     with importlib.import_module("rekindle.ir.collection").no_collection():
-        # Scripting fills slots of the floors below it: source text, for example, sees the names of Python around it.
+        # They fill slots of the floors below: source text sees the names of Python around it, graphs are edited with
+        # PyTorch's functions.
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.archive")
+        importlib.import_module("rekindle.transforms.editing")
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

@@ -1,4 +1,10 @@
 """The program as a graph: types, schemas, the graph itself, the registry of operators, and the text form."""
 
-# Graphs are printed and call operators by way of slots that these modules fill.
-from rekindle.ir import matching as matching, printer as printer, registry as registry
+# Graphs are printed, call operators, and yield builders by way of slots that these modules fill.
+from rekindle.ir import (
+    building as building,
+    matching as matching,
+    printer as printer,
+    registry as registry,
+    transaction as transaction,
+)

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir.attributes import AttributeValue, constant_attribute
-from rekindle.ir.node import FIRST_POSITION, POSITION_GAP, Node as Node, Use as Use, Value as Value
+from rekindle.ir.node import (
+    FIRST_POSITION,
+    POSITION_GAP,
+    AnyValue as AnyValue,
+    Node as Node,
+    Use as Use,
+    Value as Value,
+)
 from rekindle.ir.types import NONE, TENSOR, Type
+
+if TYPE_CHECKING:
+    from rekindle.ir.building import Builder
 
 
 class Block:
@@ -49,16 +59,29 @@ class Block:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """The nodes in order. The node at hand may be moved or destroyed, and nodes inserted, while walking."""
+        """The nodes in order. Nodes may be moved, destroyed and inserted while walking: the walk goes on behind where
+        it was.
+
+        Raises:
+            GraphError: where to go on cannot be told, because the node at hand and its neighbours are gone.
+        """
         end = self.return_node
         node = end.next
         while node is not end:
-            following = node.next
+            preceding, following, position = node.prev, node.next, node._position
             yield node
-            # The node may have been moved or the one behind it destroyed: go on from whichever still stands here.
-            node = node.next if node.in_block and node.owning_block is self else following
-            if not node.in_block:
-                return
+            # Some of them may be gone: go on from whichever still stands here.
+            if node.owning_block is self and (node._position == position or following.owning_block is not self):
+                node = node.next
+            elif following.owning_block is self:
+                node = following
+            elif preceding.owning_block is self:
+                node = preceding.next
+            else:
+                raise GraphError(
+                    f"the walk has lost its place: the {node.kind} at hand and both its neighbours are gone; "
+                    "walk over a list of the nodes"
+                )
 
     @property
     def nodes_reversed(self) -> Iterator[Node]:
@@ -96,15 +119,15 @@ class Block:
     def erase_input(self, index: int) -> None:
         self.param_node.erase_output(index)
 
-    def add_output(self, value: Value) -> int:
+    def add_output(self, value: AnyValue) -> int:
         """Return ``value`` too; returns its index."""
         self.return_node.add_input(value)
         return len(self.outputs) - 1
 
-    def insert_output(self, index: int, value: Value) -> None:
+    def insert_output(self, index: int, value: AnyValue) -> None:
         self.return_node.insert_input(index, value)
 
-    def replace_output(self, index: int, value: Value) -> None:
+    def replace_output(self, index: int, value: AnyValue) -> None:
         self.return_node.replace_input(index, value)
 
     def erase_output(self, index: int) -> None:
@@ -177,9 +200,10 @@ _ROOM: Final = 1 << 20
 class Graph:
     """A whole function: a top-level block, and the owner of everything in it."""
 
-    __slots__ = ("__weakref__", "_name_suffixes", "_names", "_next_unique", "block", "insert_point")
+    __slots__ = ("__weakref__", "_name_suffixes", "_names", "_next_unique", "_watchers", "block", "insert_point")
 
     def __init__(self) -> None:
+        self._watchers: list[Callable[[], None]] = []
         self._next_unique = 0
         self._names: dict[str, Value] = {}
         self._name_suffixes: dict[str, int] = {}
@@ -238,13 +262,13 @@ class Graph:
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
         return self.block.add_input(name, type)
 
-    def add_output(self, value: Value) -> int:
+    def add_output(self, value: AnyValue) -> int:
         return self.block.add_output(value)
 
     def create(
         self,
         kind: str,
-        inputs: Iterable[Value] = (),
+        inputs: Iterable[AnyValue] = (),
         *,
         outputs: int = 1,
         types: Sequence[Type] | None = None,
@@ -339,23 +363,63 @@ class Graph:
         return [local[output] for output in callee.outputs]
 
     @contextmanager
-    def inserting_before(self, node: Node) -> Iterator[Graph]:
-        """Within, new nodes go before ``node``."""
-        if node.graph is not self or node.owning_block is None:
+    def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
+        """Within, new nodes go before ``node``.
+
+        What is yielded builds nodes as PyTorch's functions make tensors (:mod:`rekindle.ir.building`). They get the
+        place in the source, the scope and the call stack of ``like``, which is ``node`` unless another is given. Where
+        the block raises, what has been built in it is taken out again, as far as nothing else uses it.
+
+        Raises:
+            GraphError: ``node`` is in no block of this graph.
+        """
+        if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
             raise GraphError(f"{node.kind} stands in no block of this graph")
+        assert _new_builder is not None, "rekindle.ir.building was not imported"
+        builder = _new_builder(self, node if like is None else like)
         saved, self.insert_point = self.insert_point, node
         try:
-            yield self
+            yield builder
+        except BaseException:
+            builder.take_out()
+            raise
         finally:
-            self.insert_point = saved
+            # Whoever destroyed the node that was saved has nowhere to come back to but the end.
+            self.insert_point = saved if saved.owning_block is not None else self.block.return_node
 
-    def inserting_after(self, node: Node) -> AbstractContextManager[Graph]:
-        """Within, new nodes go behind ``node``, in the order in which they are made."""
-        return self.inserting_before(node.next)
+    def inserting_after(self, node: Node, like: Node | None = None) -> AbstractContextManager[Builder]:
+        """Within, new nodes go behind ``node``, in the order in which they are made: see :meth:`inserting_before`."""
+        if node.kind == "prim::Param" and node.owning_block is not None:
+            return self.inserting_before(node.owning_block.return_node.next, like or node)
+        return self.inserting_before(node.next, like or node)
 
-    def inserting_at_end(self, block: Block) -> AbstractContextManager[Graph]:
-        """Within, new nodes go to the end of ``block``."""
-        return self.inserting_before(block.return_node)
+    def inserting_at_end(self, block: Block, like: Node | None = None) -> AbstractContextManager[Builder]:
+        """Within, new nodes go to the end of ``block``: see :meth:`inserting_before`."""
+        return self.inserting_before(block.return_node, like)
+
+    # --------------------------------------------------------------------------------- all or nothing
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Within, edits may pass through states that are not valid; at the end the graph is verified. Where it is not
+        valid then, or the block raises, the graph is what it was before: the same nodes in the same places.
+
+        Raises:
+            VerificationError: the edits leave a graph that is not valid; the message tells why.
+        """
+        assert _transaction is not None, "rekindle.ir.transaction was not imported"
+        return _transaction(self)
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Have the next change call ``callback``, once. Attributes and types that are assigned to directly rather than
+        with ``set_attribute`` and ``set_type`` count once :meth:`note_change` is called."""
+        self._watchers.append(callback)
+
+    def note_change(self) -> None:
+        """Tell those who watch the graph that it has changed. All methods of graphs, blocks and nodes do so."""
+        watchers = self._watchers[:]
+        self._watchers.clear()
+        for callback in watchers:
+            callback()
 
     # ------------------------------------------------------------------------------------------ inside
 
@@ -415,3 +479,5 @@ def _copy_attribute(attribute: AttributeValue) -> AttributeValue:
 # Slots that other files of this folder fill when they are imported: the matching and the printer need the graph.
 _insert_call: Callable[[Graph, str, Sequence[object], Mapping[str, object], SourceRange], Value] | None = None
 _print_graph: Callable[[Graph], str] | None = None
+_new_builder: Callable[[Graph, Node], Builder] | None = None
+_transaction: Callable[[Graph], AbstractContextManager[None]] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir.attributes import AttributeValue
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from rekindle.ir.graph import Block, Graph
     from rekindle.ir.registry import Operator
     from rekindle.ir.schema import FunctionSchema
+
+
+class HasValue(Protocol):
+    """What stands for a value of a graph, as what a builder gives does (:mod:`rekindle.ir.building`)."""
+
+    @property
+    def value(self) -> Value: ...
 
 
 class Use(NamedTuple):
@@ -80,6 +87,7 @@ class Value:
 
     def set_type(self, type: Type) -> Value:
         self.type = type
+        self.node._note_change()
         return self
 
     def copy_metadata(self, other: Value) -> Value:
@@ -89,27 +97,54 @@ class Value:
             self.set_name(other._name)
         return self
 
-    def replace_all_uses_with(self, new: Value) -> None:
+    def replace_all_uses_with(self, new: AnyValue) -> None:
         """Let every user of this value use ``new`` instead."""
+        new = value_of(new)
         self._check_same_graph(new)
         if new is self:
             return
         for use in self.uses:
             use.user.replace_input(use.offset, new)
 
-    def replace_all_uses_after_node_with(self, node: Node, new: Value) -> None:
+    def replace_all_uses_after_node_with(self, node: Node, new: AnyValue) -> None:
         """Let every user that stands behind ``node`` (in its blocks too) use ``new`` instead."""
+        new = value_of(new)
         self._check_same_graph(new)
-        for use in self.uses:
-            if use.user.is_after(node):
-                use.user.replace_input(use.offset, new)
+        for use in [use for use in self._uses if use.user.is_after(node)]:
+            use.user.replace_input(use.offset, new)
 
     def _check_same_graph(self, other: Value) -> None:
         if other.graph is not self.graph:
             raise GraphError(f"%{other.name} belongs to another graph than %{self.name}")
+        other._check_alive()
+
+    def _check_alive(self) -> None:
+        outputs = self.node._outputs
+        if self.offset >= len(outputs) or outputs[self.offset] is not self:
+            raise GraphError(f"%{self.name} is gone: its {self.node.kind} was destroyed, or makes it no more")
 
     def __repr__(self) -> str:
         return f"%{self.name} : {self.type}"
+
+
+AnyValue: TypeAlias = Value | HasValue
+"""A value, or what stands for one."""
+
+
+def value_of(item: object) -> Value:
+    """The value that ``item`` is or stands for.
+
+    Raises:
+        GraphError: it is neither.
+    """
+    if isinstance(item, Value):
+        return item
+    # A class of something else may answer any name, as the proxies of torch.fx do: ask the class.
+    if isinstance(getattr(type(item), "value", None), property):
+        found = item.value  # type: ignore[attr-defined]
+        if isinstance(found, Value):
+            return found
+    raise GraphError(f"a {type(item).__qualname__} is no value of a graph; make a constant of it first")
 
 
 class Node:
@@ -185,6 +220,10 @@ class Node:
         return self._next is not None
 
     @property
+    def is_destroyed(self) -> bool:
+        return self._prev is self and self._next is None
+
+    @property
     def has_uses(self) -> bool:
         return any(output._uses for output in self._outputs)
 
@@ -224,6 +263,7 @@ class Node:
 
     def set_attribute(self, name: str, value: AttributeValue) -> Node:
         self.attributes[name] = value
+        self._note_change()
         return self
 
     def set_range(self, range: SourceRange) -> Node:
@@ -235,15 +275,15 @@ class Node:
         self._operator = operator
         return self
 
-    def add_input(self, value: Value) -> Value:
-        self._check_value(value)
+    def add_input(self, value: AnyValue) -> Value:
+        value = self._checked(value)
         self._operator = None
         value._uses[Use(self, len(self._inputs))] = None
         self._inputs.append(value)
         return value
 
-    def insert_input(self, index: int, value: Value) -> Value:
-        self._check_value(value)
+    def insert_input(self, index: int, value: AnyValue) -> Value:
+        value = self._checked(value)
         self._check_index(index, len(self._inputs) + 1, "input")
         self._operator = None
         for offset in reversed(range(index, len(self._inputs))):
@@ -254,9 +294,9 @@ class Node:
         value._uses[Use(self, index)] = None
         return value
 
-    def replace_input(self, index: int, value: Value) -> Value:
+    def replace_input(self, index: int, value: AnyValue) -> Value:
         """Use ``value`` as input ``index``; returns what was there before."""
-        self._check_value(value)
+        value = self._checked(value)
         self._check_index(index, len(self._inputs), "input")
         old = self._inputs[index]
         if old is not value:
@@ -267,7 +307,7 @@ class Node:
             value._uses[use] = None
         return old
 
-    def replace_input_with(self, old: Value, new: Value) -> None:
+    def replace_input_with(self, old: Value, new: AnyValue) -> None:
         """Use ``new`` wherever ``old`` is an input."""
         for index, value in enumerate(self._inputs):
             if value is old:
@@ -275,6 +315,7 @@ class Node:
 
     def remove_input(self, index: int) -> None:
         self._check_index(index, len(self._inputs), "input")
+        self._note_change()
         self._operator = None
         removed = self._inputs.pop(index)
         del removed._uses[Use(self, index)]
@@ -284,18 +325,21 @@ class Node:
             moved._uses[Use(self, offset)] = None
 
     def remove_all_inputs(self) -> None:
+        self._note_change()
         self._operator = None
         for offset, value in enumerate(self._inputs):
             del value._uses[Use(self, offset)]
         self._inputs.clear()
 
     def add_output(self, type: Type = TENSOR) -> Value:
+        self._note_change()
         value = self.graph._new_value(self, len(self._outputs), type)
         self._outputs.append(value)
         return value
 
     def insert_output(self, index: int, type: Type = TENSOR) -> Value:
         self._check_index(index, len(self._outputs) + 1, "output")
+        self._note_change()
         value = self.graph._new_value(self, index, type)
         self._outputs.insert(index, value)
         for offset in range(index + 1, len(self._outputs)):
@@ -312,12 +356,14 @@ class Node:
         value = self._outputs[index]
         if value._uses:
             raise GraphError(f"output %{value.name} of {self.kind} is still used")
+        self._note_change()
         del self._outputs[index]
         self.graph._forget(value)
         for offset in range(index, len(self._outputs)):
             self._outputs[offset].offset = offset
 
     def add_block(self) -> Block:
+        self._note_change()
         block = self.graph._new_block(self)
         self._blocks.append(block)
         return block
@@ -342,9 +388,21 @@ class Node:
         if not 0 <= index < end:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
-    def _check_value(self, value: Value) -> None:
-        if value.node.graph is not self.graph:
+    def _checked(self, item: AnyValue) -> Value:
+        """The value that ``item`` stands for, which may become an input."""
+        value = item if isinstance(item, Value) else value_of(item)
+        node = value.node
+        if node.graph is not self.graph:
             raise GraphError(f"%{value.name} belongs to another graph than {self.kind}")
+        if value.offset >= len(node._outputs) or node._outputs[value.offset] is not value:
+            value._check_alive()
+        if self.graph._watchers:
+            self.graph.note_change()
+        return value
+
+    def _note_change(self) -> None:
+        if self.graph._watchers:
+            self.graph.note_change()
 
     # ------------------------------------------------------------------------------------------ moving
 
@@ -360,12 +418,15 @@ class Node:
         """Insert this new node behind ``other``; behind a block's return node means at its start."""
         if self.in_block:
             raise GraphError(f"{self.kind} stands in a block already; move it instead")
+        if self.is_destroyed:
+            raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
             raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
         if other.kind == "prim::Param":
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        self._note_change()
         self.owning_block = other.owning_block
         following = other.next
         other._next, self._prev = self, other
@@ -400,6 +461,7 @@ class Node:
             block = block.parent
 
     def _unlink(self) -> None:
+        self._note_change()
         before, after = self.prev, self.next
         before._next, after._prev = after, before
         self._next = self._prev = None
@@ -427,6 +489,7 @@ class Node:
             if self.graph.insert_point is self:
                 self.graph.insert_point = self.next
             self._unlink()
+        self._prev = self  # what marks it as gone
 
     # ------------------------------------------------------------------------------------------- order
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.errors import SourceRange
-from rekindle.ir.graph import Block, Graph, Node
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes.changes import may_change
@@ -65,6 +65,24 @@ def called_function(node: Node) -> FunctionRecord | None:
         owner = node.inputs[0].type
         return owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
     return None
+
+
+def inline_between(before: Node, end: Node, result: Value) -> Value:
+    """Inline every call between two nodes of a block, and the calls in what that brings in; returns what stands for
+    ``result`` then, which is defined there."""
+    keep = end.graph.create("prim::Return", [result])  # a use, which is carried along
+    node = before.next
+    while node is not end:
+        record = called_function(node)
+        if record is None:
+            for inner in node.blocks:
+                _inline_block(inner)
+            node = node.next
+        else:
+            node = _inline_call(node, record)
+    result = keep.input
+    keep.destroy()
+    return result
 
 
 def _inline_call(call: Node, record: FunctionRecord) -> Node:

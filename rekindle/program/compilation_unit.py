@@ -218,8 +218,11 @@ class _UnitResolver:
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """The schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …"""
-    arguments = tuple(
-        Argument(value.base_name or f"arg{index}", value.type) for index, value in enumerate(graph.inputs)
-    )
+    """The schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …,
+    further ones of the same name ``x_1``, ``x_2`` …, by their places."""
+    names: list[str] = []
+    for index, value in enumerate(graph.inputs):
+        base = value.base_name or f"arg{index}"
+        names.append(f"{base}_{index}" if base in names else base)
+    arguments = tuple(Argument(each, value.type) for each, value in zip(names, graph.inputs, strict=True))
     return FunctionSchema(name, "", arguments, tuple(Argument("", value.type) for value in graph.outputs))

@@ -1,13 +1,16 @@
-"""What the runtime has made of a function."""
+"""What the runtime has made of a function, until its graph, or one that it calls, is edited."""
 
 from __future__ import annotations
 
 import weakref
 from typing import Any, Final
 
-from rekindle.errors import UNKNOWN_RANGE
+from rekindle.errors import UNKNOWN_RANGE, GraphError
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.verifier import verify
+from rekindle.passes.inlining import called_function
 from rekindle.runtime.code import Code
 
 
@@ -16,11 +19,40 @@ class Executable:
     :class:`~rekindle.runtime.version.Strategy`. Each is made when it is first needed.
     """
 
-    __slots__ = ("__weakref__", "code", "strategy")
+    __slots__ = ("__weakref__", "code", "is_watching", "strategy", "was_edited")
 
     def __init__(self) -> None:
         self.code: Code | None = None
         self.strategy: Any = None
+        self.is_watching = False
+        """Whether it will be told of edits."""
+        self.was_edited = False
+        """Whether a graph has been edited since the last time that something was made of it."""
+
+    def begin(self, record: FunctionRecord) -> None:
+        """Something is about to be made of the function's graph: forget it once that is edited, or one that it calls.
+
+        Raises:
+            VerificationError: the graph was edited, and is not valid.
+            GraphError: it was edited, and does not take or return what the function does.
+        """
+        if self.was_edited:
+            verify(record.graph)
+            _check_signature(record)
+            self.was_edited = False
+        if not self.is_watching:
+            self.is_watching = True
+            reference = weakref.ref(self)
+
+            def edited() -> None:
+                executable = reference()
+                if executable is not None:
+                    executable.code = executable.strategy = None
+                    executable.is_watching = False
+                    executable.was_edited = True
+
+            for graph in graphs_of(record):
+                graph.watch(edited)
 
 
 _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
@@ -50,6 +82,36 @@ def code_of(record: FunctionRecord) -> Code:
     executable = executable_of(record)
     code = executable.code
     if code is None:
+        executable.begin(record)
         with room_to_recurse(UNKNOWN_RANGE):
             code = executable.code = Code(record.graph, record.name)
     return code
+
+
+def graphs_of(record: FunctionRecord) -> list[Graph]:
+    """The graph of a function, those within it, and those of the functions that it calls, as far as they are known."""
+    pending, seen = [record.graph], dict[Graph, None]()
+    while pending:
+        graph = pending.pop()
+        if graph in seen:
+            continue
+        seen[graph] = None
+        for node in graph.all_nodes():
+            callee = called_function(node)
+            if callee is not None and callee.is_defined:
+                pending.append(callee.graph)
+            pending.extend(held for held in node.attributes.values() if isinstance(held, Graph))
+    return list(seen)
+
+
+def _check_signature(record: FunctionRecord) -> None:
+    graph, schema = record.graph, record.schema
+    for what, ours, declared in (
+        ("take", graph.inputs, schema.arguments),
+        ("return", graph.outputs, schema.returns),
+    ):
+        if len(ours) != len(declared):
+            raise GraphError(
+                f"the graph of '{record.basename}' was edited to {what} {len(ours)} values, but the function {what}s "
+                f"{len(declared)}; make a function of the graph: rekindle.create_function(graph, name)"
+            )

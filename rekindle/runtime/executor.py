@@ -120,6 +120,7 @@ def with_strategy(record: FunctionRecord) -> Executable:
     """The executable of a function, with the strategy that is chosen now if it had none."""
     executable = executable_of(record)
     if executable.strategy is None:
+        executable.begin(record)
         executable.strategy = STRATEGIES[SETTINGS.strategy](record)
     return executable
 

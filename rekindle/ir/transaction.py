@@ -1,0 +1,84 @@
+"""All edits or none: what a graph was, and how it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rekindle.ir import graph as _graph
+from rekindle.ir.graph import Block, Graph, Node
+from rekindle.ir.verifier import verify
+
+
+@contextmanager
+def transaction(graph: Graph) -> Iterator[None]:
+    """See :meth:`rekindle.ir.graph.Graph.transaction`."""
+    before = GraphState(graph)
+    try:
+        yield
+        verify(graph)
+    except BaseException:
+        before.restore()
+        raise
+
+
+class GraphState:
+    """What ``graph`` and all within it are now; :meth:`restore` makes them so again, the same objects."""
+
+    __slots__ = ("_fields", "_graph")
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._fields: list[tuple[Any, str, object, Callable[[Any], object]]] = []
+        """An object, one of its fields, what it holds, and how a container that it holds is copied."""
+        for name in ("_names", "_name_suffixes"):
+            self._keep(graph, name, dict)
+        for name in ("_next_unique", "insert_point", "block"):
+            self._keep(graph, name)
+        pending = [graph.block]
+        while pending:
+            block = pending.pop()
+            self._keep_block(block)
+            for node in (block.param_node, *block.nodes, block.return_node):
+                self._keep_node(node)
+                pending.extend(node.blocks)
+
+    def _keep_block(self, block: Block) -> None:
+        for name in ("owning_node", "param_node", "return_node"):
+            self._keep(block, name)
+
+    def _keep_node(self, node: Node) -> None:
+        for name in _NODE_FIELDS:
+            self._keep(node, name)
+        for name in ("_inputs", "_outputs", "_blocks"):
+            self._keep(node, name, list)
+        self._keep(node, "attributes", dict)
+        for value in node.outputs:
+            for name in _VALUE_FIELDS:
+                self._keep(value, name)
+            self._keep(value, "_uses", dict)
+
+    def _keep(self, item: object, name: str, copied: Callable[[Any], object] | None = None) -> None:
+        copied = _itself if copied is None else copied
+        self._fields.append((item, name, copied(getattr(item, name)), copied))
+
+    def restore(self) -> None:
+        """Make everything what it was. Nodes that were made since belong to nothing."""
+        for item, name, held, copied in self._fields:
+            setattr(item, name, copied(held))
+        self._graph.note_change()
+
+
+def _itself(item: Any) -> object:
+    found: object = item
+    return found
+
+
+_NODE_FIELDS: Final = (
+    *("kind", "range", "owning_block", "callstack", "scope"),
+    *("_next", "_prev", "_position", "_operator"),
+)
+_VALUE_FIELDS: Final = ("node", "offset", "unique", "type", "_name")
+
+_graph._transaction = transaction
