@@ -21,7 +21,8 @@ from rekindle.api.report_parts import (
 )
 from rekindle.api.subjects import subject_of
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
-from rekindle.codegen.groups import FusedGroup, Launch
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout, contiguous_strides
 from rekindle.codegen.native.operation import NativeRegion
 from rekindle.codegen.values import scalar_of

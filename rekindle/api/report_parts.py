@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from rekindle.api.report_text import report_text
-from rekindle.codegen.groups import Origin
+from rekindle.codegen.launches import Origin
 from rekindle.codegen.llvm.engine import NativeCode
 from rekindle.ir.graph import Graph
 from rekindle.runtime.profiling_strategy import Counters

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rekindle.api.executed import codes_of, groups_in
 from rekindle.api.left_over import CALLED, NO_FUSION, LeftOver, left_over
-from rekindle.codegen.groups import NO_KERNEL, FusedGroup
+from rekindle.codegen.groups import NO_KERNEL, TOO_EARLY, FusedGroup
 from rekindle.errors import FusionBlocker, NotFusedError
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.calling import interceptors, runner_of
@@ -25,8 +25,9 @@ def require_fused(*, allow: Iterable[str] = ()) -> Iterator[None]:
     themselves, such as ``"aten::cumsum"``.
 
     Views, sizes, lists and control flow compute nothing. What is known of a program beforehand is told before it runs;
-    kernels that could not be made for its inputs, after it; backward graphs that are not fused, when the block ends. It
-    concerns the thread that is in it, and the programs that Python calls there.
+    kernels that could not be made for its inputs, after it; backward graphs that are not fused, when the block ends.
+    Kernels are made on the first call, whether that pays or not. All this concerns the thread that is in the block, and
+    the programs that Python calls there.
 
     Raises:
         NotFusedError: with all that runs outside of kernels, each with its line and a way out.
@@ -70,6 +71,7 @@ class _Watch:
         self._check(name, code)
         self._called[code] = name
         for group in groups_in(code):
+            group.hurry()
             self._fell.setdefault(group, dict(group.falls))
         result = run(record, args, kwargs)
         self._check(name, code)
@@ -92,7 +94,7 @@ class _Watch:
     def _fallen(self, group: FusedGroup) -> Iterator[FusionBlocker]:
         before = self._fell.get(group, {})
         for why, count in group.falls.items():
-            if count > before.get(why, 0):
+            if count > before.get(why, 0) and why != TOO_EARLY:
                 reason = f"{why}: {group.refusals[-1]}" if why == NO_KERNEL and group.refusals else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
                 what = ", ".join(node.kind for node in nodes)

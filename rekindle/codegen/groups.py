@@ -1,36 +1,29 @@
 """What runs a ``prim::FusionGroup``.
 
-A group looks at what it is called with. For dtypes and layouts that it has met it calls a kernel; for new ones it
-makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators do one
-by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together.
+A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
+ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
+do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together.
+
+A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operators also do what comes too seldom: see
+:data:`PATIENCE`. And there is an end to it: a group for which one kernel after the other would be needed makes
+:data:`MOST_RECIPES` and leaves the rest to the operators.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from array import array
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.fusion import KIND
+from rekindle.codegen.launches import Launch, Recipe, recipe
 from rekindle.codegen.layout import Layout
-from rekindle.codegen.llvm import tensor_calls
-from rekindle.codegen.llvm.calling import entry_text, python_function, with_declarations
-from rekindle.codegen.llvm.engine import NativeCode, compile_module
-from rekindle.codegen.llvm.target import host_target
 from rekindle.codegen.llvm.tensor_calls import TensorCalls
 from rekindle.codegen.loops.builder import Unsupported
-from rekindle.codegen.loops.form import Kernel
-from rekindle.codegen.loops.text import kernel_text
-from rekindle.codegen.lowering import lower
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
@@ -39,96 +32,21 @@ from rekindle.ir.types import TensorType
 
 MOST_LAUNCHES: Final = 64
 """How many combinations of layouts a group remembers."""
+MOST_RECIPES: Final = 32
+"""How often a group tries to make a kernel."""
+_REFUSED: Final = 4
+"""For how many tries one counts that was in vain."""
 
-# ------------------------------------------------------------------------------------------------------------- kernels
-
-
-@dataclass(slots=True, frozen=True)
-class CompiledKernel:
-    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments."""
-
-    kernel: Kernel
-    text: str
-    call: Callable[[int, int, int], None]
-    code: NativeCode
-
-
-Origin = Literal["memory", "disk", "compiled"]
-"""Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
-
-_KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
-_LOCK: Final = threading.Lock()
-
-
-def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
-    """``kernel`` as machine code for this processor; kernels of the same text share it."""
-    target = host_target()
-    text = kernel_text(kernel)
-    key = (text, target)
-    with _LOCK:
-        found = _KERNELS.get(key)
-    if found is not None:
-        return found, "memory"
-    module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], None)
-    code = compile_module(with_declarations(module), target=target)
-    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
-    with _LOCK:
-        found = _KERNELS.setdefault(key, found)
-    return found, "disk" if code.from_cache else "compiled"
-
-
-# -------------------------------------------------------------------------------------------------------------- groups
-
-
-@dataclass(slots=True, frozen=True)
-class Launch:
-    """A kernel with what it is called with for inputs of certain layouts; ``outputs`` are those of what it writes.
-    ``heeds_default_dtype`` says that all this holds for one default dtype alone; ``origin`` where the kernel was found,
-    and ``seconds`` how long it took to have it."""
-
-    kernel: CompiledKernel
-    inputs: tuple[Layout | type, ...]
-    outputs: tuple[Layout, ...]
-    parameters: array[int]
-    heeds_default_dtype: bool
-    origin: Origin
-    seconds: float
-
-    def __call__(self, inputs: Sequence[Any]) -> Any:
-        results = [
-            torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
-        ]
-        self.run(inputs, results)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> None:
-        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes."""
-        pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
-        numbers = b"".join(
-            array("d" if isinstance(each, float) else "q", [each]).tobytes()
-            for each in inputs
-            if not isinstance(each, Tensor)
-        )
-        passed = array("q", numbers)
-        self.kernel.call(pointers.buffer_info()[0], self.parameters.buffer_info()[0], passed.buffer_info()[0])
-
-    def native(self) -> tensor_calls.Launch:
-        """The same for calls that Python has no part in."""
-
-        def layout(each: Layout) -> tensor_calls.Layout:
-            return each.dtype, each.sizes, each.strides
-
-        return tensor_calls.Launch(
-            kernel=self.kernel.code.address("kernel"),
-            inputs=[each if isinstance(each, type) else layout(each) for each in self.inputs],
-            outputs=[layout(each) for each in self.outputs],
-            parameters=self.parameters,
-            keep=self.kernel,
-        )
-
+PATIENCE = 3000.0
+"""How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
+made. In the third call it is made in any case, unless the group stands in a loop."""
+_PER_OPERATOR: Final = 1.0
+_PER_ELEMENT: Final = 0.0005
+"""Microseconds."""
 
 NO_KERNEL: Final = "no kernel can be made for such inputs"
-"""Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more."""
+TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
+"""Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more of the first."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
@@ -136,19 +54,37 @@ _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 class FusedGroup:
     """Runs ``graph``; see the module. It is what :attr:`function` calls where no launch fits that it knows.
 
-    ``launches`` are what the group has met, by what told it apart: None where there is no kernel; ``refusals`` say why
-    there was none, in the order in which that came up; ``falls`` count the calls that ran operator by operator, by why.
+    ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
+    they come from. ``refusals`` say why there was no kernel, in the order in which that came up; ``falls`` count the
+    calls that ran operator by operator, by why.
+
+    ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
+    call counts for besides what it takes.
     """
 
-    def __init__(self, graph: Graph, name: str = "fused") -> None:
+    def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
         self.graph = graph
         self.name = name
         self.launches: dict[Hashable, Launch | None] = {}
+        self.recipes: list[Recipe] = []
         self.refusals: list[str] = []
         self.falls: dict[str, int] = {}
+        self._tries = MOST_RECIPES
+        self._patience = patience
+        self._each_call = each_call
+        self._spent = 0.0
         self._by_operators: Callable[..., Any] | None = None
         self._calls: TensorCalls | None = None
         _GROUPS[graph] = ref(self)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no kernel has been asked for yet: there were too few calls."""
+        return self._tries == MOST_RECIPES
+
+    def hurry(self) -> None:
+        """Make kernels from the next call on, whether they pay or not."""
+        self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
         """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
@@ -160,17 +96,17 @@ class FusedGroup:
         return function
 
     def __call__(self, *inputs: Any) -> Any:
-        key = self._key(inputs)
-        if isinstance(key, str):
-            why = key
-        else:
-            try:
-                launch = self.launches[key]
-            except KeyError:
-                launch = self._new_launch(key, inputs)
-            if launch is not None:
-                return launch(inputs)
-            why = NO_KERNEL
+        why = NO_KERNEL
+        if self._tries > 0 or self.launches:
+            key = self._key(inputs)
+            if isinstance(key, str):
+                why = key
+            else:
+                launch = self.launches[key] if key in self.launches else self._new_launch(key, inputs)
+                if launch is not None:
+                    return launch(inputs)
+                if key not in self.launches and self._tries > 0:
+                    why = TOO_EARLY
         self.falls[why] = self.falls.get(why, 0) + 1
         if self._by_operators is None:
             self._by_operators = callable_of(self.graph, self.name)
@@ -197,22 +133,50 @@ class FusedGroup:
         return "modes, transforms or autocasting have to see each operator" if _is_watched() else tuple(key)
 
     def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> Launch | None:
-        """Make the launch for a key and remember it."""
-        launch: Launch | None = None
-        try:
-            launch = self.prepare(
-                [
-                    Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
-                    for each in inputs
-                ]
-            )
-        except Unsupported as error:
-            self.refusals.append(str(error))
+        """Find or make the launch for a key, and remember it."""
+        layouts = [
+            Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
+            for each in inputs
+        ]
+        for known in self.recipes:
+            launch = known.launch(layouts)
+            if launch is not None:
+                break
+        else:
+            if self._tries <= 0 or not self._pays(inputs):
+                return None
+            launch = self._first_launch(layouts)
         while len(self.launches) >= MOST_LAUNCHES:
             self.launches.pop(next(iter(self.launches)), None)
         self.launches[key] = launch
-        if launch is not None and self._calls is not None and not launch.heeds_default_dtype:
-            self._calls.add(launch.native())
+        return launch
+
+    def _pays(self, inputs: Sequence[Any]) -> bool:
+        """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
+        foreseen, not measured, so that a program does the same whenever it runs."""
+        if self._patience > 0:
+            elements = max((each.numel() for each in inputs if isinstance(each, Tensor)), default=0)
+            operators = sum(node.kind.startswith("aten::") for node in self.graph.nodes)
+            self._spent += operators * (_PER_OPERATOR + _PER_ELEMENT * elements) + self._each_call
+            if self._spent < self._patience:
+                return False
+            self._spent = 0.0
+        return True
+
+    def _first_launch(self, layouts: Sequence[Layout | type]) -> Launch | None:
+        """The first launch of a new recipe."""
+        self._tries -= 1
+        try:
+            made = recipe(self.graph, layouts)
+        except Unsupported as error:
+            self._tries -= _REFUSED - 1
+            self.refusals.append(str(error))
+            return None
+        launch = made.launch(layouts)
+        assert launch is not None, "a recipe has to serve what it was made for"
+        self.recipes.append(made)
+        if self._calls is not None and made.default_dtype is None:
+            self._calls.add(made.native(launch))
         return launch
 
     def prepare(self, inputs: Sequence[Layout | type]) -> Launch:
@@ -221,18 +185,9 @@ class FusedGroup:
         Raises:
             Unsupported: there can be no kernel.
         """
-        started = time.perf_counter()
-        lowered = lower(self.graph, inputs)
-        kernel, origin = compiled(lowered.kernel)
-        return Launch(
-            kernel=kernel,
-            inputs=tuple(inputs),
-            outputs=lowered.outputs,
-            parameters=array("q", lowered.parameters),
-            heeds_default_dtype=lowered.heeds_default_dtype,
-            origin=origin,
-            seconds=time.perf_counter() - started,
-        )
+        launch = recipe(self.graph, inputs).launch(inputs)
+        assert launch is not None
+        return launch
 
 
 _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusedGroup]]] = WeakKeyDictionary()
@@ -261,7 +216,18 @@ def _is_watched() -> bool:
 
 
 def _operation(node: Node) -> Operation:
-    return FusedGroup(node.get_graph("Subgraph")).function()
+    each_call = 0.0 if _stands_in_loop(node) else PATIENCE / 2.5
+    return FusedGroup(node.get_graph("Subgraph"), patience=PATIENCE, each_call=each_call).function()
+
+
+def _stands_in_loop(node: Node) -> bool:
+    each: Node | None = node
+    while each is not None:
+        if each.kind == "prim::Loop":
+            return True
+        block = each.owning_block
+        each = None if block is None else block.owning_node
+    return False
 
 
 REGISTRY.register(Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=Effects.SPECIAL))

@@ -13,7 +13,8 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.groups import FusedGroup, Launch
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout
 from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph

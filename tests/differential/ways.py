@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import rekindle
-import rekindle.codegen.groups  # makes kernels of groups
 from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.codegen import groups
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.ir.graph import Graph
@@ -84,6 +84,7 @@ def _with(name: str, *passes: Pass) -> Way:
     @contextmanager
     def entered() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(groups, "PATIENCE", 0.0)  # kernels from the first call on
             patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *steps))
             yield
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.codegen.groups import FusedGroup, group_of
 from rekindle.ir.graph import Graph
 
 
@@ -29,6 +30,22 @@ def arguments(hidden: int = 8, *, seed: int = 0, requires_grad: bool = False) ->
     generator = torch.Generator().manual_seed(seed)
     shapes = [*[(2, hidden)] * 3, *[(hidden, 4 * hidden)] * 2, (4 * hidden,)]
     return [torch.randn(shape, generator=generator).requires_grad_(requires_grad) for shape in shapes]
+
+
+def chain(x):
+    return (x * 2.0 + 1.0).relu() - x
+
+
+def chain_in_a_loop(x, times: int):
+    for _ in range(times):
+        x = (x * 0.5 + 1.0).relu() - x
+    return x
+
+
+def groups_of(graph: Graph) -> list[FusedGroup]:
+    found = [group_of(node.get_graph("Subgraph")) for node in graph.all_nodes() if node.kind == "prim::FusionGroup"]
+    assert all(group is not None for group in found)
+    return found  # type: ignore[return-value]
 
 
 def kinds(graph: Graph) -> set[str]:
@@ -92,3 +109,46 @@ def test_other_sizes_dtypes_and_strides() -> None:
                 found, expected = function(*given), cell(*given)
             torch.testing.assert_close(found, expected)
             assert [each.stride() for each in found] == [each.stride() for each in expected]
+
+
+@torch.no_grad()
+def test_kernels_are_made_when_they_pay() -> None:
+    """In the third call, or at once where there is much to do; within a loop, when much has been done."""
+
+    def small(x):
+        return (x - 2.0).relu() * x
+
+    function, x, made = rekindle.script(small), torch.randn(100), []
+    for _ in range(4):
+        torch.testing.assert_close(function(x), small(x))
+        (group,) = groups_of(function.graph_for(x))
+        made.append((len(group.recipes), group.is_waiting))
+    assert made == [(0, True), (0, True), (1, False), (1, False)]
+
+    large = rekindle.script(chain)
+    x = torch.randn(3_000_000)
+    torch.testing.assert_close(large(x), chain(x))
+    assert [len(group.recipes) for group in groups_of(large.graph_for(x))] == [1]
+
+    loop = rekindle.script(chain_in_a_loop)
+    x, made = torch.randn(100), []
+    for times in (3, 100, 1000):
+        loop(x, times)
+        made += [len(group.recipes) for group in groups_of(loop.graph_for(x, times))]
+    assert made == [0, 0, 1]
+
+
+@torch.no_grad()
+def test_sizes_that_shrink() -> None:
+    def halve(x):
+        total = torch.zeros(())
+        while x.numel() > 0:
+            total = total + (x * 2.0 + 1.0).abs().sum()
+            x = x[1:]
+        return total
+
+    function = rekindle.script(halve)
+    x = torch.randn(300)
+    for _ in range(5):
+        torch.testing.assert_close(function(x), halve(x))
+    assert all(len(group.recipes) <= 3 for group in groups_of(function.graph_for(x)))

@@ -1,88 +1,18 @@
 """The code behind :mod:`rekindle.codegen.llvm.tensor_calls`, in LLVM's language.
 
-It reads these structures, which Python makes; each field is a word of 64 bits::
-
-    site    inputs, kinds*, fallback*, most pointers, names of forward_ad*, launches, launch*[launches]
-    launch  kernel*, parameters*, layout*[inputs] *, outputs, layout[outputs] *
-
-``kinds`` has one word an input: 1 for a Tensor, 0 for a number. A layout is as
-:mod:`rekindle.codegen.llvm.tensor_reading_text` has it.
+The structures that it reads are told in :mod:`rekindle.codegen.llvm.launch_text`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from rekindle.codegen.llvm.launch_text import launch_text
 from rekindle.codegen.llvm.tensor_objects import TensorObjects
 from rekindle.codegen.llvm.tensor_reading_text import tensor_reading_text
 
 _TEXT: Final = """
-%Site = type {{ i64, ptr, ptr, i64, ptr, i64, [{most_launches} x ptr] }}
-%Launch = type {{ ptr, ptr, ptr, i64, ptr }}
-
-define internal i1 @equal_words(ptr %a, ptr %b, i64 %count) {{
-start:
-  br label %loop
-loop:
-  %i = phi i64 [0, %start], [%next, %same]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %compare, label %yes
-compare:
-  %pa = getelementptr i64, ptr %a, i64 %i
-  %pb = getelementptr i64, ptr %b, i64 %i
-  %va = load i64, ptr %pa
-  %vb = load i64, ptr %pb
-  %equal = icmp eq i64 %va, %vb
-  br i1 %equal, label %same, label %no
-same:
-  %next = add i64 %i, 1
-  br label %loop
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}
-
-define internal i1 @fits(ptr %launch, ptr %layouts, i64 %inputs) {{
-start:
-  %wanted_at = getelementptr %Launch, ptr %launch, i64 0, i32 2
-  %wanted = load ptr, ptr %wanted_at
-  br label %loop
-loop:
-  %i = phi i64 [0, %start], [%next, %same_strides]
-  %more = icmp slt i64 %i, %inputs
-  br i1 %more, label %compare, label %yes
-compare:
-  %w = getelementptr %Layout, ptr %wanted, i64 %i
-  %g = getelementptr %Layout, ptr %layouts, i64 %i
-  %same_kind = call i1 @equal_words(ptr %w, ptr %g, i64 2)
-  br i1 %same_kind, label %sizes, label %no
-sizes:
-  %rank_at = getelementptr %Layout, ptr %g, i64 0, i32 1
-  %rank = load i64, ptr %rank_at
-  %ws_at = getelementptr %Layout, ptr %w, i64 0, i32 2
-  %gs_at = getelementptr %Layout, ptr %g, i64 0, i32 2
-  %ws = load ptr, ptr %ws_at
-  %gs = load ptr, ptr %gs_at
-  %equal_sizes = call i1 @equal_words(ptr %ws, ptr %gs, i64 %rank)
-  br i1 %equal_sizes, label %strides, label %no
-strides:
-  %wt_at = getelementptr %Layout, ptr %w, i64 0, i32 3
-  %gt_at = getelementptr %Layout, ptr %g, i64 0, i32 3
-  %wt = load ptr, ptr %wt_at
-  %gt = load ptr, ptr %gt_at
-  %equal_strides = call i1 @equal_words(ptr %wt, ptr %gt, i64 %rank)
-  br i1 %equal_strides, label %same_strides, label %no
-same_strides:
-  %next = add i64 %i, 1
-  br label %loop
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}
-
-define internal ptr @fall_back(ptr %site, ptr %arguments, i64 %count) {{
+define internal ptr @fall_back(ptr %site, ptr %arguments, i64 %count) {
 start:
   %function_at = getelementptr %Site, ptr %site, i64 0, i32 2
   %function = load ptr, ptr %function_at
@@ -106,37 +36,9 @@ call:
   ret ptr %result
 no:
   ret ptr null
-}}
+}
 
-; The first launch that fits, which then is the first of all; null if none does.
-define internal ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs) {{
-start:
-  %launches_at = getelementptr %Site, ptr %site, i64 0, i32 5
-  %launches = load i64, ptr %launches_at
-  %first_at = getelementptr %Site, ptr %site, i64 0, i32 6
-  br label %loop
-loop:
-  %i = phi i64 [0, %start], [%next, %other]
-  %more = icmp slt i64 %i, %launches
-  br i1 %more, label %try, label %no
-try:
-  %this_at = getelementptr ptr, ptr %first_at, i64 %i
-  %this = load ptr, ptr %this_at
-  %good = call i1 @fits(ptr %this, ptr %layouts, i64 %inputs)
-  br i1 %good, label %found, label %other
-other:
-  %next = add i64 %i, 1
-  br label %loop
-found:
-  %first = load ptr, ptr %first_at
-  store ptr %first, ptr %this_at
-  store ptr %this, ptr %first_at
-  ret ptr %this
-no:
-  ret ptr null
-}}
-
-define ptr @tensor_call(ptr %capsule, ptr %arguments, i64 %count) {{
+define ptr @tensor_call(ptr %capsule, ptr %arguments, i64 %count) {
 start:
   %site = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
   %inputs = load i64, ptr %site
@@ -191,8 +93,16 @@ choose:
   br i1 %none, label %other_way, label %launched
 launched:
   %kernel = load ptr, ptr %launch
-  %parameters_at = getelementptr %Launch, ptr %launch, i64 0, i32 1
-  %parameters = load ptr, ptr %parameters_at
+  ; Making a Tensor may run anything, and with it this launch for other sizes.
+  %numbers_at = getelementptr %Launch, ptr %launch, i64 0, i32 1
+  %numbers = load ptr, ptr %numbers_at
+  %parameters_at = getelementptr %Launch, ptr %launch, i64 0, i32 5
+  %parameters = load i64, ptr %parameters_at
+  %total_at = getelementptr %Launch, ptr %launch, i64 0, i32 6
+  %total = load i64, ptr %total_at
+  %own = alloca i64, i64 %total
+  call void @copy_words(ptr %own, ptr %numbers, i64 %total)
+  %o_layout = alloca %Layout
   %outputs_at = getelementptr %Launch, ptr %launch, i64 0, i32 3
   %outputs = load i64, ptr %outputs_at
   %made_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
@@ -201,10 +111,25 @@ launched:
   br label %allocate
 allocate:
   %o = phi i64 [0, %launched], [%o_next, %allocated]
+  %n = phi i64 [%parameters, %launched], [%n_next, %allocated]
   %o_more = icmp slt i64 %o, %outputs
   br i1 %o_more, label %make, label %run
 make:
-  %o_layout = getelementptr %Layout, ptr %made, i64 %o
+  %m_layout = getelementptr %Layout, ptr %made, i64 %o
+  %m_dtype = load i64, ptr %m_layout
+  %m_rank_at = getelementptr %Layout, ptr %m_layout, i64 0, i32 1
+  %m_rank = load i64, ptr %m_rank_at
+  %n_middle = add i64 %n, %m_rank
+  %n_next = add i64 %n_middle, %m_rank
+  %o_sizes = getelementptr i64, ptr %own, i64 %n
+  %o_strides = getelementptr i64, ptr %own, i64 %n_middle
+  %o_rank_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 1
+  %o_sizes_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 2
+  %o_strides_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 3
+  store i64 %m_dtype, ptr %o_layout
+  store i64 %m_rank, ptr %o_rank_at
+  store ptr %o_sizes, ptr %o_sizes_at
+  store ptr %o_strides, ptr %o_strides_at
   %o_index = add i64 %tensors, %o
   %o_pointer = getelementptr ptr, ptr %pointers, i64 %o_index
   %o_object = call ptr @new_tensor(ptr %o_layout, ptr %o_pointer)
@@ -232,7 +157,7 @@ no_memory:
 raise:
   ret ptr null
 run:
-  call void %kernel(ptr %pointers, ptr %parameters, ptr %scalars)
+  call void %kernel(ptr %pointers, ptr %own, ptr %scalars)
   %single = icmp eq i64 %outputs, 1
   br i1 %single, label %one, label %several
 one:
@@ -256,11 +181,10 @@ full:
 other_way:
   %answer = call ptr @fall_back(ptr %site, ptr %arguments, i64 %count)
   ret ptr %answer
-}}
-
+}
 """
 
 
 def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
     """The module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
-    return tensor_reading_text(objects) + _TEXT.format(most_launches=most_launches)
+    return tensor_reading_text(objects) + launch_text(most_launches) + _TEXT

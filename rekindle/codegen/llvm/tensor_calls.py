@@ -21,6 +21,7 @@ from rekindle.codegen.llvm.calling import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.tensor_call_text import tensor_call_text
 from rekindle.codegen.llvm.tensor_objects import tensor_objects
+from rekindle.codegen.sizes import Formula
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
 MOST_LAUNCHES: Final = 8
@@ -42,6 +43,9 @@ class Launch:
 
     ``inputs`` has for each input a layout, or the class of a number; ``outputs`` are the layouts of the Tensors that
     are made. ``keep`` is kept alive: what ``kernel`` is a part of.
+
+    With a ``formula``, the launch fits other sizes and strides, too, wherever the formula holds for them: one Tensor
+    after the other, first its sizes. Its results are the parameters, then the sizes and strides of each output.
     """
 
     kernel: int
@@ -49,6 +53,7 @@ class Launch:
     outputs: Sequence[Layout]
     parameters: Sequence[int] = ()
     keep: object = None
+    formula: Formula | None = None
 
 
 def is_available() -> bool:
@@ -60,10 +65,10 @@ class TensorCalls:
     """``function`` takes the arguments that ``kinds`` (``tensor`` or ``scalar``) tells, and answers with the result of
     the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
 
-    A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides, on the CPU,
-    neither conjugated nor negated, without a derivative to be taken of it, and every number is exactly of its class
-    and of at most 64 bits; and if nobody watches or changes operators in this thread (modes, transforms, autocasting).
-    The GIL is held while the kernel runs.
+    A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
+    formula holds for), on the CPU, neither conjugated nor negated, without a derivative to be taken of it, and every
+    number is exactly of its class and of at most 64 bits; and if nobody watches or changes operators in this thread
+    (modes, transforms, autocasting). The GIL is held while the kernel runs.
     """
 
     __slots__ = ("_kept", "_launches", "_site", "function")
@@ -114,10 +119,24 @@ class _Layout(ctypes.Structure):
 class _Launch(ctypes.Structure):
     _fields_ = (
         ("kernel", ctypes.c_void_p),
-        ("parameters", ctypes.c_void_p),
+        ("numbers", ctypes.c_void_p),
         ("inputs", ctypes.c_void_p),
         ("output_count", ctypes.c_int64),
         ("outputs", ctypes.c_void_p),
+        ("parameters", ctypes.c_int64),
+        ("number_count", ctypes.c_int64),
+        ("formula", ctypes.c_void_p),
+    )
+
+
+class _Formula(ctypes.Structure):
+    _fields_ = (
+        ("words", ctypes.c_int64),
+        ("constant_count", ctypes.c_int64),
+        ("constants", ctypes.c_void_p),
+        ("step_count", ctypes.c_int64),
+        ("steps", ctypes.c_void_p),
+        ("results", ctypes.c_void_p),
     )
 
 
@@ -142,30 +161,54 @@ def _code() -> NativeCode:
 
 def _fill(launch: Launch) -> tuple[_Launch, list[object]]:
     """The structure that native code reads, and what it points to."""
-    parameters = _words(launch.parameters)
-    kept: list[object] = [parameters]
+    numbers = list(launch.parameters)
+    for _, sizes, strides in launch.outputs:
+        numbers += (*sizes, *strides)
+    number_array = _words(numbers)
     inputs = (_Layout * max(len(launch.inputs), 1))()
     outputs = (_Layout * max(len(launch.outputs), 1))()
-    kept += [inputs, outputs]
-    for filled, layouts in ((inputs, launch.inputs), (outputs, launch.outputs)):
-        for index, layout in enumerate(layouts):
-            if isinstance(layout, type):
-                filled[index].dtype = _SCALARS[layout]
-                continue
-            dtype, sizes, strides = layout
-            size_array, stride_array = _words(sizes), _words(strides)
-            kept += [size_array, stride_array]
-            filled[index].dtype, filled[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
-            filled[index].sizes = ctypes.addressof(size_array)
-            filled[index].strides = ctypes.addressof(stride_array)
+    kept: list[object] = [number_array, inputs, outputs]
+    for index, layout in enumerate(launch.inputs):
+        if isinstance(layout, type):
+            inputs[index].dtype = _SCALARS[layout]
+            continue
+        dtype, sizes, strides = layout
+        size_array, stride_array = _words(sizes), _words(strides)
+        kept += [size_array, stride_array]
+        inputs[index].dtype, inputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
+        inputs[index].sizes = ctypes.addressof(size_array)
+        inputs[index].strides = ctypes.addressof(stride_array)
+    for index, (dtype, sizes, _) in enumerate(launch.outputs):
+        outputs[index].dtype, outputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
     structure = _Launch(
         launch.kernel,
-        ctypes.addressof(parameters),
+        ctypes.addressof(number_array),
         ctypes.addressof(inputs),
         len(launch.outputs),
         ctypes.addressof(outputs),
+        len(launch.parameters),
+        len(numbers),
     )
+    if launch.formula is not None:
+        formula = _fill_formula(launch.formula, kept)
+        kept.append(formula)
+        structure.formula = ctypes.addressof(formula)
     return structure, kept
+
+
+def _fill_formula(formula: Formula, kept: list[object]) -> _Formula:
+    constants = _words(formula.constants)
+    steps = _words([word for step in formula.steps for word in step])
+    results = _words(formula.results)
+    kept += [constants, steps, results]
+    return _Formula(
+        formula.words,
+        len(formula.constants),
+        ctypes.addressof(constants),
+        len(formula.steps),
+        ctypes.addressof(steps),
+        ctypes.addressof(results),
+    )
 
 
 def _words(numbers: Sequence[int]) -> Any:

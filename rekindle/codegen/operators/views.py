@@ -48,7 +48,7 @@ def _unit(rank: int, dim: int, step: int = 1) -> Ints:
 def _wrapped(dim: int, rank: int) -> int:
     if not -rank <= dim < rank:
         raise IndexError(dim)
-    return dim % rank
+    return dim + rank if dim < 0 else dim
 
 
 def compose(places: IndexMap, through: IndexMap, loops: int) -> IndexMap:
@@ -75,12 +75,10 @@ def _part(sizes: Ints, dim: int, start: int, length: int, step: int = 1) -> View
 def chunk(sizes: Ints, chunks: int, dim: int) -> Sequence[View]:
     dim = _wrapped(dim, len(sizes))
     length = -(-sizes[dim] // chunks)
-    found = [
-        _part(sizes, dim, start, min(length, sizes[dim] - start)) for start in range(0, sizes[dim], max(length, 1))
-    ]
-    if len(found) != chunks:
-        raise ValueError("another number of chunks")
-    return found
+    starts = [length * number for number in range(chunks)]
+    if starts[-1] >= sizes[dim]:
+        raise ValueError("fewer chunks")
+    return [_part(sizes, dim, start, min(length, sizes[dim] - start)) for start in starts]
 
 
 @_view("aten::slice.Tensor")
@@ -88,8 +86,14 @@ def slice_(sizes: Ints, dim: int, start: int | None, end: int | None, step: int)
     dim = _wrapped(dim, len(sizes))
     if step <= 0:
         raise ValueError(step)
-    first, last, _ = slice(start, end, step).indices(sizes[dim])
+    size = sizes[dim]
+    first, last = _bound(0 if start is None else start, size), size if end is None else _bound(end, size)
     return [_part(sizes, dim, first, max(0, -(-(last - first) // step)), step)]
+
+
+def _bound(index: int, size: int) -> int:
+    """Where a slice of ``size`` elements starts or ends."""
+    return max(index + size, 0) if index < 0 else min(index, size)
 
 
 @_view("aten::narrow")

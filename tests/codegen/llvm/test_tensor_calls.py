@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rekindle.codegen.llvm import tensor_calls
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.codegen.llvm.tensor_calls import Launch, TensorCalls
+from rekindle.codegen.sizes import Record
 
 pytestmark = pytest.mark.skipif(not tensor_calls.is_available(), reason="this build of torch is not known")
 
@@ -239,6 +240,66 @@ def test_the_oldest_launches_are_forgotten(code):
         x = torch.ones(size)
         answer = calls.function(x, x)
         assert answer == "python" if size <= 2 else torch.equal(answer, tensor(2.0 * size))
+
+
+def twice_as_long(code, size):
+    """A launch for two vectors of ``size`` elements: the parameter is ten times that, the result twice as long."""
+    record = Record()
+    n, step, m, other_step = (record.size(each) for each in (size, 1, size, 1))
+    assert n == m
+    assert n > 2
+    assert step == other_step == 1
+    vector = (torch.float32, (size,), (1,))
+    result = (torch.float32, (2 * size,), (1,))
+    return Launch(
+        code.address("sum"), [vector, vector], [result], (10 * size,), code, record.formula([10 * n, 2 * n, step])
+    )
+
+
+def test_a_formula_serves_other_sizes(code):
+    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls.add(twice_as_long(code, 5))
+    for size in (5, 5, 7, 3, 3, 1000, 7):
+        x = torch.full((size,), 0.5)
+        answer = calls.function(x, x)
+        assert (tuple(answer.shape), answer.stride(), answer[0].item()) == ((2 * size,), (1,), 10.0 * size)
+    assert calls.function(torch.ones(2), torch.ones(2)) == "python"
+    assert calls.function(torch.ones(4), torch.ones(5)) == "python"
+    assert calls.function(torch.ones(8)[::2], torch.ones(4)) == "python"
+    assert calls.function(torch.ones(4, 1), torch.ones(4)) == "python"
+    assert calls.function(torch.ones(4).double(), torch.ones(4)) == "python"
+
+
+def test_what_fits_exactly_comes_before_what_can_be_turned(code):
+    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    vector = (torch.float32, (4,), (1,))
+    calls.add(Launch(code.address("sum"), [vector, vector], [ONE], (1,), code))
+    calls.add(twice_as_long(code, 5))
+    for size in (4, 6, 4, 5, 4):
+        x = torch.full((size,), 0.5)
+        assert calls.function(x, x)[0].item() == (1.0 if size == 4 else 10.0 * size)
+
+
+def test_a_finalizer_that_turns_the_launch(code):
+    """Making a Tensor may run a finalizer, which may call the same place for other sizes."""
+    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls.add(twice_as_long(code, 5))
+    small, large, other = torch.full((5,), 0.5), torch.full((7,), 0.5), []
+
+    def turn(phase, info):
+        if phase == "start":
+            other.append(calls.function(large, large)[0].item())
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(turn)
+    gc.set_threshold(1)
+    try:
+        answers = [calls.function(small, small) for _ in range(200)]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(turn)
+    assert {(tuple(each.shape), each[0].item()) for each in answers} == {((10,), 50.0)}
+    assert set(other) == {70.0}
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])

@@ -1,0 +1,125 @@
+"""Kernels that serve all sizes which are alike."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+
+from rekindle.codegen.groups import MOST_RECIPES, FusedGroup
+from rekindle.codegen.launches import recipe
+from rekindle.codegen.layout import Layout
+from rekindle.codegen.loops.builder import Unsupported
+from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.lowering import lower
+from rekindle.ir.parser import parse_graph
+from tests.codegen.test_groups import chain, expected
+from tests.codegen.test_loops import CHUNKS
+from tests.codegen.test_random_graphs import Program, programs
+from tests.codegen.test_rows import MIXED
+
+SLICES = """
+graph(%x : Tensor):
+  %dim : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %last : int = prim::Constant[value=-1]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::slice(%x, %dim, %one, %none, %two)
+  %b : Tensor = aten::slice(%x, %dim, %none, %last, %two)
+  %c : Tensor = aten::sub(%a, %b, %one)
+  %d : Tensor = aten::abs(%c)
+  return (%d)
+"""
+
+
+def layouts(*shapes: tuple[int, ...]) -> list[Layout]:
+    return [Layout(shape, torch.empty(shape).stride(), torch.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize(
+    ("text", "made_for", "serves", "serves_not"),
+    [
+        (CHUNKS, [(4, 6), (6,)], [[(2, 8), (8,)], [(9, 12), (12,)]], [[(4, 7), (7,)], [(1, 6), (6,)], [(4, 6), (1,)]]),
+        (MIXED, [(6, 50), (50,)], [[(7, 3), (3,)], [(2, 1000), (1000,)]], [[(6, 50), (1,)], [(6, 1), (1,)]]),
+        (SLICES, [(10,)], [[(6,)], [(1000,)]], [[(2,)], [(3,)]]),
+    ],
+)
+def test_what_a_recipe_serves(
+    text: str,
+    made_for: list[tuple[int, ...]],
+    serves: list[list[tuple[int, ...]]],
+    serves_not: list[list[tuple[int, ...]]],
+) -> None:
+    graph = parse_graph(text.lstrip())
+    made = recipe(graph, layouts(*made_for))
+    for shapes in (made_for, *serves):
+        launch, exact = made.launch(layouts(*shapes)), lower(graph, layouts(*shapes))
+        assert launch is not None
+        assert (launch.outputs, tuple(launch.parameters)) == (exact.outputs, exact.parameters)
+        assert launch.kernel.text == kernel_text(exact.kernel)
+    for shapes in serves_not:
+        assert made.launch(layouts(*shapes)) is None
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_a_recipe_is_right_wherever_it_serves(program: Program) -> None:
+    """What it says of other sizes is what is worked out for them alone."""
+    given_ = [Layout(tuple(each.shape), each.stride(), each.dtype) for each in program.inputs]
+    try:
+        made = recipe(program.graph, given_)
+    except Unsupported:
+        return
+    for scale in ({}, {2: 5, 3: 8, 7: 9, 16: 33, 20: 6}, {2: 3, 3: 2}, {2: 1, 16: 1}, {7: 0, 3: 0}):
+        others = [_scaled(each, scale) for each in given_]
+        launch = made.launch(others)
+        if launch is not None:
+            exact = lower(program.graph, others)
+            assert launch.outputs == exact.outputs
+            if launch.kernel.text == kernel_text(exact.kernel):
+                assert tuple(launch.parameters) == exact.parameters
+            else:  # it made nothing of what is equal for these sizes alone
+                assert len(launch.parameters) >= len(exact.parameters)
+
+
+def _scaled(layout: Layout, scale: dict[int, int]) -> Layout:
+    """With other sizes, and laid out in the same order."""
+    sizes = tuple(scale.get(size, size) for size in layout.sizes)
+    strides, step = list(layout.strides), min(layout.strides, default=1)
+    for dim in sorted(range(layout.rank), key=lambda dim: (layout.strides[dim], layout.sizes[dim])):
+        strides[dim], step = step, step * max(sizes[dim], 1)
+    return Layout(sizes, tuple(strides), layout.dtype)
+
+
+def test_sizes_that_keep_changing_need_no_more_kernels() -> None:
+    group = chain()
+    function = group.function()
+    for size in range(200):
+        x, y = torch.randn(3, size), torch.randn(size)
+        assert torch.equal(function(x, y), expected(x, y))
+    assert len(group.recipes) == 4  # no columns, one, as many as there are rows, others
+
+
+def test_there_is_an_end_to_kernels() -> None:
+    """Each rank is another matter: the operators do what no kernel was made for."""
+    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    function = group.function()
+    x, y = torch.randn(4, 12), torch.randn(12)
+    wanted = [part.sigmoid() if not index else part for index, part in enumerate((x + y).chunk(2, 1))]
+    for rank in range(2, 2 + MOST_RECIPES + 3):
+        shape = (4, 12) + (1,) * (rank - 2)
+        other = y.view((12,) + (1,) * (rank - 2))
+        for _ in range(2):
+            product, gate = function(x.view(shape), other)
+            assert torch.equal(gate.view(4, 6), wanted[0])
+            assert torch.equal(product.view(4, 6), wanted[0] * wanted[1])
+    assert len(group.recipes) == MOST_RECIPES
+
+
+def test_there_is_an_end_to_refusals() -> None:
+    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    for size in range(20):
+        x = torch.randn(2, 6 + 2 * size, dtype=torch.complex64)
+        group(x, x)
+    assert group.refusals == ["elements of torch.complex64"] * (MOST_RECIPES // 4)
