@@ -4,6 +4,8 @@ python -m benchmarks                       all of them; JSON beside the tables, 
 python -m benchmarks --only execution      one of them
 python -m benchmarks --workload LSTM       those workloads whose names have this in them
 python -m benchmarks --peers inductor      with torch.compile as well
+python -m benchmarks --only kernels --peers inductor --check    tells what grew beyond the baseline; exit code 1
+python -m benchmarks --only kernels --peers inductor --save     makes this run the baseline
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -24,20 +26,23 @@ from rich.table import Table
 
 from benchmarks import (
     archives,
+    baseline,
     compile_time,
     execution,
+    first_calls,
     fork_wait,
     frozen,
     graph_size,
     imports,
     interpreter,
+    kernels,
     overhead,
     plots,
     strategies,
     trace_time,
 )
 from benchmarks.peers import PEERS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import KERNELS, WORKLOADS
 
 OUTPUT: Final = Path(__file__).parent / "output"
 CONSOLE: Final = Console(width=None if sys.stdout.isatty() else 180)
@@ -50,17 +55,37 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workload", default="", help="of the workloads, only those with this in their names")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=[], help="peers beside eager, rekindle, torch.jit")
     parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
-    parser.add_argument("--plot", type=Path, help="where a picture of the time to compile by size goes, an SVG")
+    parser.add_argument("--plot", type=Path, help="where the picture of graph_size, or of bandwidth, goes: an SVG")
+    parser.add_argument("--check", action="store_true", help="compare the kernels' ratios with the baseline's")
+    parser.add_argument("--save", action="store_true", help="make the kernels' ratios the baseline")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
     found: dict[str, Any] = {"machine": machine()}
+    slower: list[baseline.Regression] = []
     for name, benchmark in BENCHMARKS.items():
         if options.only in (None, name):
-            found[name] = [_as_json(row) for row in benchmark(options)]
+            rows = benchmark(options)
+            found[name] = [_as_json(row) for row in rows]
+            if name == "kernels":
+                slower = _beside_the_baseline(rows, options)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     CONSOLE.print(f"written: {options.out}")
-    return 0
+    return 1 if slower else 0
+
+
+def _beside_the_baseline(rows: list[Any], options: argparse.Namespace) -> list[baseline.Regression]:
+    slower: list[baseline.Regression] = []
+    if options.check:
+        slower = baseline.regressions(baseline.ratios_of(rows), baseline.load())
+        for each in slower:
+            CONSOLE.print(f"slower than the baseline: {each}")
+        if not slower:
+            CONSOLE.print("slower than the baseline: nothing")
+    if options.save:
+        baseline.save(rows, machine())
+        CONSOLE.print(f"written: {baseline.PATH}")
+    return slower
 
 
 def machine() -> dict[str, Any]:
@@ -78,7 +103,7 @@ def machine() -> dict[str, Any]:
 
 def _execution(options: argparse.Namespace) -> list[Any]:
     chosen = [workload for workload in WORKLOADS if options.workload in workload.name]
-    peers = list(dict.fromkeys(["eager", "rekindle", "torch.jit", *options.peers]))
+    peers = _peers(options)
     rounds = 3 if options.quick else execution.ROUNDS
     slice = 0.001 if options.quick else execution.SLICE
     rows = list(execution.run(rounds, peers, chosen, threads=options.threads, slice=slice))
@@ -88,6 +113,43 @@ def _execution(options: argparse.Namespace) -> list[Any]:
         for line in execution.remarks(rows):
             CONSOLE.print(line)
     return rows
+
+
+def _kernels(options: argparse.Namespace) -> list[Any]:
+    chosen = [workload for workload in KERNELS if options.workload in workload.name]
+    rounds = 3 if options.quick else execution.ROUNDS
+    rows = list(kernels.run(rounds, _peers(options), chosen, threads=options.threads))
+    if rows:
+        title = f"Kernels: time of a call, {options.threads} thread(s), no gradients"
+        _show(title, execution.speed_table(rows))
+        _show("First call with compilation; memory of tensors", execution.cost_table(rows))
+        _show("Our time over a peer's, and what it was to be at most", kernels.aims_table(rows))
+        for line in execution.remarks(rows):
+            CONSOLE.print(line)
+    return rows
+
+
+def _bandwidth(options: argparse.Namespace) -> list[Any]:
+    rows = list(kernels.bandwidth(3 if options.quick else 30, _peers(options), threads=options.threads))
+    _show("x * y + x - 0.5 * y beside the machine's bandwidth", kernels.bandwidth_table(rows))
+    if options.plot is not None and options.only == "bandwidth":
+        drawn = {name: [(float(row.elements), row.peers[name]) for row in rows] for name in rows[0].peers}
+        drawn["addition into a tensor"] = [(float(row.elements), row.machine) for row in rows]
+        text = plots.lines("x * y + x - 0.5 * y", "elements", "gigabytes a second", drawn, by_decades=True)
+        options.plot.write_text(text, encoding="utf-8")
+    return rows
+
+
+def _first_calls(options: argparse.Namespace) -> list[Any]:
+    chosen = [workload for workload in first_calls.WORKLOADS if options.workload in workload.name]
+    rows = list(first_calls.run(_peers(options), chosen[:1] if options.quick else chosen))
+    if rows:
+        _show("First calls, caches cold, each in a fresh process", first_calls.table(rows))
+    return rows
+
+
+def _peers(options: argparse.Namespace) -> list[str]:
+    return list(dict.fromkeys(["eager", "rekindle", "torch.jit", *options.peers]))
 
 
 def _overhead(options: argparse.Namespace) -> list[Any]:
@@ -112,7 +174,7 @@ def _compile_time(options: argparse.Namespace) -> list[Any]:
 def _graph_size(options: argparse.Namespace) -> list[Any]:
     rows = graph_size.run(1, (500, 1_000)) if options.quick else graph_size.run()
     _show("Time to compile programs of growing size", graph_size.table(rows))
-    if options.plot is not None:
+    if options.plot is not None and options.only != "bandwidth":
         families = {name: [(row.nodes, row.total) for row in rows if row.what == name] for name in graph_size.FAMILIES}
         text = plots.lines("Time to compile, by the size of the program", "nodes", "seconds", families)
         options.plot.write_text(text, encoding="utf-8")
@@ -157,6 +219,9 @@ def _frozen(options: argparse.Namespace) -> list[Any]:
 
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
+    "kernels": _kernels,
+    "bandwidth": _bandwidth,
+    "first_calls": _first_calls,
     "overhead": _overhead,
     "strategies": _strategies,
     "compile_time": _compile_time,

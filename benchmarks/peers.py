@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 import rekindle
 from benchmarks.workloads import Case
@@ -28,8 +29,8 @@ def eager(case: Case) -> Call:
 
 def ours(case: Case) -> Call:
     """Scripted, or traced, here."""
-    made: Call = rekindle.trace(case.program, case.arguments) if case.is_traced else rekindle.script(case.program)
-    return made
+    made: Any = rekindle.trace(case.program, case.arguments) if case.is_traced else rekindle.script(case.program)
+    return rekindle.optimize_for_inference(made) if case.is_frozen else made  # type: ignore[no-any-return]
 
 
 def torch_jit(case: Case) -> Call:
@@ -37,23 +38,28 @@ def torch_jit(case: Case) -> Call:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if case.is_traced:
-                return torch.jit.trace(case.program, case.arguments)
-            return torch.jit.script(case.program)
+            made = torch.jit.trace(case.program, case.arguments) if case.is_traced else torch.jit.script(case.program)
+            return torch.jit.optimize_for_inference(made) if case.is_frozen else made  # type: ignore[no-any-return]
         except Exception as error:
-            raise Unavailable(f"does not compile it: {str(error).strip().splitlines()[0]}") from error
+            raise Unavailable(f"does not compile it: {_first_line(error)}") from error
 
 
 def inductor(case: Case) -> Call:
-    """``torch.compile``, which needs a C++ compiler."""
+    """``torch.compile`` as it comes; it needs a C++ compiler. What it has compiled before is forgotten."""
+    if not any(isinstance(part, torch.Tensor) for part in tree_leaves(case.arguments)):
+        raise Unavailable("compiles operators on tensors, and there are none here")
+    torch._dynamo.reset()
     compiled: Call = torch.compile(case.program)
     try:
-        compiled(*case.arguments)
+        with torch._inductor.config.patch(freezing=case.is_frozen):
+            compiled(*case.arguments)
     except Exception as error:
-        raise Unavailable(f"does not compile it: {str(error).strip().splitlines()[0]}") from error
-    finally:
-        torch._dynamo.reset()
+        raise Unavailable(f"does not compile it: {_first_line(error)}") from error
     return compiled
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 PEERS: dict[str, Callable[[Case], Call]] = {

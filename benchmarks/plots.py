@@ -13,14 +13,19 @@ COLORS: Final = ("#0b6e99", "#c2571a", "#3f7d3a", "#7a4f9a", "#8a6d00")
 Line = Sequence[tuple[float, float]]
 
 
-def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line]) -> str:
-    """A picture of lines from the origin, each named at its end."""
-    x_most = _round_up(max(x for line in data.values() for x, _ in line))
+def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line], *, by_decades: bool = False) -> str:
+    """A picture of lines from the origin, each named at its end. With ``by_decades``, x goes by powers of ten, from the
+    least that there is."""
+    if by_decades:
+        data = {name: [(math.log10(x), y) for x, y in line] for name, line in data.items()}
+    x_least = math.floor(min(x for line in data.values() for x, _ in line)) if by_decades else 0
+    x_most = max(x for line in data.values() for x, _ in line)
+    x_most = math.ceil(x_most) if by_decades else _round_up(x_most)
     y_most = _round_up(max(y for line in data.values() for _, y in line))
 
     def at(x: float, y: float) -> tuple[float, float]:
         across, down = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-        return LEFT + across * x / x_most, HEIGHT - BOTTOM - down * y / y_most
+        return LEFT + across * (x - x_least) / (x_most - x_least), HEIGHT - BOTTOM - down * y / y_most
 
     box = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13"'
     parts = [
@@ -29,11 +34,15 @@ def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line]) -> str
         f'<text x="{LEFT}" y="26" font-size="16" fill="#222222">{title}</text>',
     ]
     for tick in range(6):
-        x, y = x_most * tick / 5, y_most * tick / 5
-        (left, level), (right, _), (below, bottom) = at(0, y), at(x_most, y), at(x, 0)
+        y = y_most * tick / 5
+        (left, level), (right, _) = at(x_least, y), at(x_most, y)
         parts.append(f'<line x1="{left:.0f}" y1="{level:.0f}" x2="{right:.0f}" y2="{level:.0f}" stroke="#dddddd"/>')
         parts.append(f'<text x="{left - 8:.0f}" y="{level + 4:.0f}" text-anchor="end" fill="#444444">{y:g}</text>')
-        parts.append(f'<text x="{below:.0f}" y="{bottom + 20:.0f}" text-anchor="middle" fill="#444444">{x:,.0f}</text>')
+    ticks = range(x_least, int(x_most) + 1) if by_decades else [x_most * tick / 5 for tick in range(6)]
+    for x in ticks:
+        below, bottom = at(x, 0)
+        told = f"{10.0**x:,.0f}" if by_decades else f"{x:,.0f}"
+        parts.append(f'<text x="{below:.0f}" y="{bottom + 20:.0f}" text-anchor="middle" fill="#444444">{told}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 10}" text-anchor="middle" fill="#222222">{x_name}</text>')
     parts.append(f'<text x="14" y="{TOP - 6}" fill="#222222" font-size="12">{y_name}</text>')

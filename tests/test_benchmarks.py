@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import torch
 
-from benchmarks.execution import geometric_mean, interleaved, peak_memory
-from benchmarks.peers import eager, ours
+from benchmarks import baseline, kernels
+from benchmarks.execution import Row, Timed, geometric_mean, interleaved, peak_memory
+from benchmarks.peers import PEERS, Unavailable, eager, ours
 from benchmarks.plots import lines
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.workloads import KERNELS, WORKLOADS, Case, Workload
 
-SMALL = [workload for workload in WORKLOADS if "million" not in workload.name]
+KNOWN = {workload.name for workload in WORKLOADS}
+SMALL = [
+    *(workload for workload in WORKLOADS if "million" not in workload.name),
+    *(workload for workload in KERNELS if "million" not in workload.name and workload.name not in KNOWN),
+]
 
 
 @pytest.mark.parametrize("workload", SMALL, ids=lambda workload: workload.name)
@@ -30,6 +37,7 @@ def test_workloads_give_the_answers_of_eager(workload: Workload) -> None:
 
 def test_the_names_of_workloads_are_their_own() -> None:
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+    assert len({workload.name for workload in KERNELS}) == len(KERNELS)
 
 
 def test_calls_are_timed_in_turns() -> None:
@@ -65,3 +73,46 @@ def test_pictures_are_well_formed() -> None:
         float(element.get("y", "nan")) for element in list(picture.iter("{http://www.w3.org/2000/svg}text"))[-2:]
     ]
     assert abs(heights[0] - heights[1]) >= 15
+
+
+def row(what: str, **ours_of_it: float) -> Row:
+    peers = {name: Timed(ours_of_it=ratio) for name, ratio in ours_of_it.items()}
+    return Row(what, {"rekindle": Timed(ours_of_it=1.0), **peers})
+
+
+def test_what_grew_beyond_the_baseline_is_a_regression(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "kernels.json"
+    baseline.save([row("a", eager=0.5, inductor=0.8), row("b", eager=1.0)], {"torch": "2"}, path)
+    baseline.save([row("a", eager=0.4)], {"torch": "2"}, path)
+    assert baseline.load(path) == {"a": {"eager": 0.4, "inductor": 0.8}, "b": {"eager": 1.0}}
+
+    now = baseline.ratios_of([row("a", eager=0.49, inductor=1.01), row("b", eager=math.nan), row("new", eager=9.0)])
+    assert [str(each) for each in baseline.regressions(now, baseline.load(path))] == [
+        "a: 1.01 times inductor's time, and it was 0.80 times"
+    ]
+
+
+def test_aims_are_told_for_what_ran() -> None:
+    rows = [row(kernels.CELL.name, eager=0.25, inductor=0.3)]
+    assert kernels.aims_table(rows)[1:] == [
+        ["LSTM cell, 1×32", "eager", "0.33", "0.25", "met"],
+        ["LSTM cell, 1×32", "inductor", "0.25", "0.30", "missed: 1.20 times as long"],
+    ]
+
+
+def test_every_aim_is_of_a_workload_and_a_peer_that_there_are() -> None:
+    assert {aim.workload for aim in kernels.AIMS} <= set(KERNELS)
+    assert {aim.peer for aim in kernels.AIMS} <= set(PEERS)
+
+
+def test_inductor_is_for_programs_with_tensors() -> None:
+    with pytest.raises(Unavailable, match="compiles operators on tensors, and there are none here"):
+        PEERS["inductor"](Case(abs, (1,)))
+
+
+def test_a_picture_by_decades() -> None:
+    text = lines("Speed", "elements", "GB/s", {"a": [(100, 1.0), (1e8, 3.0)]}, by_decades=True)
+    words = [element.text for element in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
+    assert [word for word in words if word and word.startswith("1") and "," in word] == [
+        *("1,000", "10,000", "100,000", "1,000,000", "10,000,000", "100,000,000")
+    ]

@@ -12,14 +12,15 @@ class Case:
     """A program and its arguments.
 
     ``program`` is a function or an ``nn.Module`` in eval mode; it writes to none of its arguments. It is traced if
-    ``is_traced``, else scripted. ``by_hand`` makes the same calls of operators through the shortest callables that
-    there are, as straight-line Python that an expert writes: weights are local variables of it, nothing is looked up.
-    It takes the same arguments.
+    ``is_traced``, else scripted; with ``is_frozen``, each peer makes its weights constants first. ``by_hand`` makes the
+    same calls of operators through the shortest callables that there are, as straight-line Python that an expert
+    writes: weights are local variables of it, nothing is looked up. It takes the same arguments.
     """
 
     program: Any
     arguments: tuple[Any, ...]
     is_traced: bool = False
+    is_frozen: bool = False
     by_hand: Callable[..., Any] | None = None
 
 

@@ -1,0 +1,136 @@
+"""What the first call takes, with compilation, all caches cold: beside torch.jit and Inductor.
+
+Every measurement is a process of its own, with an empty folder for what compilers keep on disk. It loads what the peer
+is made of by a program of no interest, then makes the workload, and times compilation and first call on the clock on
+the wall: Inductor has other processes work for it. A second process finds what the first one of ours left on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+import rekindle
+from benchmarks.kernels import strategy
+from benchmarks.peers import PEERS, Unavailable
+from benchmarks.workloads import KERNELS, Case, Workload
+from benchmarks.workloads.kernels import CELL, CHAINS, COLLATZ, LARGE_BLOCK, LOOP, NORMS, SMALL_BLOCK, SOFTMAXES
+
+ROOT: Final = Path(__file__).parent.parent
+LONGEST: Final = 600
+"""Seconds that a process may take."""
+WORKLOADS: Final = (CELL, LOOP, CHAINS["10 thousand"], SOFTMAXES[1], NORMS[1], SMALL_BLOCK, LARGE_BLOCK, COLLATZ)
+
+
+@dataclass(slots=True)
+class FirstCall:
+    """Milliseconds to compile and call a workload, for each peer; ``from_disk`` is ours where an earlier process had
+    compiled it. ``pieces`` are those that each piece of machine code of ours took, and ``loaded`` those from disk."""
+
+    what: str
+    peers: dict[str, float] = field(default_factory=dict)
+    from_disk: float = 0.0
+    pieces: list[float] = field(default_factory=list)
+    loaded: list[float] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        """How many times sooner ours is than the slowest peer's."""
+        return max(self.peers.values()) / self.peers["rekindle"]
+
+
+def run(peers: Sequence[str], workloads: Iterable[Workload] = WORKLOADS) -> Iterator[FirstCall]:
+    """Measure, a workload at a time."""
+    for workload in workloads:
+        found = FirstCall(workload.name)
+        for peer in peers:
+            if peer == "eager":
+                continue
+            with tempfile.TemporaryDirectory() as caches, suppress(Unavailable):
+                told = _process(workload, peer, caches)
+                found.peers[peer] = told["ms"]
+                if peer == "rekindle":
+                    found.pieces = told["pieces"]
+                    again = _process(workload, peer, caches)
+                    found.from_disk, found.loaded = again["ms"], again["pieces"]
+        yield found
+
+
+def _process(workload: Workload, peer: str, caches: str) -> dict[str, Any]:
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": caches, "TORCHINDUCTOR_CACHE_DIR": caches}
+    command = [sys.executable, "-m", "benchmarks.first_calls", workload.name, peer]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+    )
+    if done.returncode == 2:
+        raise Unavailable(done.stderr.strip().splitlines()[-1])
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def table(rows: Sequence[FirstCall]) -> list[list[Any]]:
+    """Milliseconds by peer, and what of ours is machine code."""
+    names = list(dict.fromkeys(name for row in rows for name in row.peers))
+    head = ["workload", *(f"{name}, ms" for name in names), "from disk, ms", "pieces", "median, ms", "longest, ms"]
+    head += ["longest from disk, ms", "times sooner"]
+    body = [
+        [
+            row.what,
+            *(f"{row.peers[name]:,.0f}" if name in row.peers else "–" for name in names),
+            f"{row.from_disk:.0f}",
+            str(len(row.pieces)),
+            f"{statistics.median(row.pieces):.1f}" if row.pieces else "–",
+            f"{max(row.pieces):.1f}" if row.pieces else "–",
+            f"{max(row.loaded):.1f}" if row.loaded else "–",
+            f"{row.ratio:.1f}",
+        ]
+        for row in rows
+    ]
+    return [head, *body]
+
+
+# ---------------------------------------------------------------------------------------------------- in the process
+
+
+def _main(name: str, peer: str) -> int:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    case = next(workload for workload in KERNELS if workload.name == name).make()
+    with torch.no_grad(), strategy():
+        with suppress(Unavailable):
+            PEERS[peer](Case(_bent, (torch.ones(3),)))(torch.ones(3))
+        start = time.perf_counter()
+        try:
+            call = PEERS[peer](case)
+        except Unavailable as why:
+            print(why, file=sys.stderr)
+            return 2
+        call(*case.arguments)
+        taken = time.perf_counter() - start
+    pieces = []
+    if peer == "rekindle":
+        pieces = [machine.seconds * 1e3 for machine in rekindle.report(call).machines if machine.origin != "memory"]
+    print(json.dumps({"ms": taken * 1e3, "pieces": pieces}))
+    return 0
+
+
+def _bent(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x) * x
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))

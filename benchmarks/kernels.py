@@ -1,0 +1,154 @@
+"""The programs that kernels are made for, beside eager, torch.jit and Inductor: what was aimed at, and what came out.
+
+Measured as :mod:`benchmarks.execution` measures, under the strategy that makes kernels. :func:`bandwidth` says how fast
+a program that memory bounds goes beside the fastest that the machine was seen to do the same reads and writes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+import rekindle
+from benchmarks import execution
+from benchmarks.execution import Row, interleaved
+from benchmarks.peers import PEERS, Unavailable
+from benchmarks.workloads import KERNELS, Workload
+from benchmarks.workloads.kernels import (
+    CELL,
+    CHAINS,
+    COLLATZ,
+    DISTANCE,
+    FROZEN_NET,
+    LARGE_BLOCK,
+    LOOP,
+    NORMS,
+    SMALL_BLOCK,
+    SOFTMAXES,
+    STREAMS,
+)
+
+STRATEGY: Final = "native"
+NO_SLOWER: Final = 1.03
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """On a workload, our time is to be at most so many times a peer's."""
+
+    workload: Workload
+    peer: str
+    most: float
+
+
+AIMS: Final = (
+    *(Aim(CELL, peer, 1 / times) for peer, times in (("torch.jit", 2.5), ("eager", 3.0), ("inductor", 4.0))),
+    Aim(CHAINS["4 million"], "inductor", NO_SLOWER),
+    *(Aim(CHAINS["1 thousand"], peer, 1 / 3) for peer in ("eager", "torch.jit")),
+    Aim(LOOP, "torch.jit", 1 / 3),
+    Aim(LOOP, "inductor", NO_SLOWER),
+    *(Aim(SMALL_BLOCK, peer, 1 / 1.5) for peer in ("torch.jit", "inductor")),
+    Aim(LARGE_BLOCK, "inductor", NO_SLOWER),
+    *(Aim(rows, peer, NO_SLOWER) for rows in (*SOFTMAXES, *NORMS) for peer in ("inductor", "eager")),
+    Aim(FROZEN_NET, "inductor", NO_SLOWER),
+    *(Aim(loop, peer, 1 / 50) for loop in (COLLATZ, DISTANCE) for peer in ("torch.jit", "eager")),
+)
+"""What the kernels were built for."""
+
+
+@contextmanager
+def strategy() -> Iterator[None]:
+    """Within, programs run under :data:`STRATEGY`."""
+    before = rekindle.set_execution_strategy(STRATEGY)
+    try:
+        yield
+    finally:
+        rekindle.set_execution_strategy(before)
+
+
+def run(
+    rounds: int, peers: Sequence[str], workloads: Iterable[Workload] = KERNELS, *, threads: int = 1
+) -> Iterator[Row]:
+    """Measure, a workload at a time."""
+    with strategy():
+        yield from execution.run(rounds, peers, workloads, threads=threads)
+
+
+def aims_table(rows: Sequence[Row]) -> list[list[Any]]:
+    """What was aimed at for these workloads, and whether it is so."""
+    by_name = {row.what: row for row in rows}
+    table: list[list[Any]] = [["workload", "beside", "aim", "measured", ""]]
+    for aim in AIMS:
+        timed = by_name[aim.workload.name].peers.get(aim.peer) if aim.workload.name in by_name else None
+        if timed is not None and not timed.unavailable:
+            found = timed.ours_of_it
+            verdict = "met" if found <= aim.most else f"missed: {found / aim.most:.2f} times as long"
+            table.append([aim.workload.name, aim.peer, f"{aim.most:.2f}", f"{found:.2f}", verdict])
+    return table
+
+
+# ----------------------------------------------------------------------------------------------------------- bandwidth
+
+
+@dataclass(slots=True)
+class Bandwidth:
+    """Gigabytes a second that each reads and writes: 12 bytes an element, from and to the main memory or a cache,
+    where ``elements`` fit there. ``machine`` is the addition of two tensors into a third that exists."""
+
+    elements: int
+    machine: float
+    peers: dict[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """How much of the machine's ours is."""
+        return self.peers["rekindle"] / self.machine
+
+
+def bandwidth(rounds: int, peers: Sequence[str], *, threads: int = 1) -> Iterator[Bandwidth]:
+    """Measure, a size at a time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    try:
+        with torch.no_grad(), strategy():
+            for elements, workload in STREAMS.items():
+                yield _bandwidth(elements, workload, rounds, peers, clock)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _bandwidth(elements: int, workload: Workload, rounds: int, peers: Sequence[str], clock: Any) -> Bandwidth:
+    torch.manual_seed(0)
+    case = workload.make()
+    x, y = case.arguments
+    into = torch.empty_like(x)
+    calls: dict[str, Any] = {"machine": lambda: torch.add(x, y, out=into)}
+    for name in peers:
+        try:
+            call = PEERS[name](case)
+        except Unavailable:
+            continue
+        for _ in range(3):
+            call(x, y)
+        calls[name] = lambda call=call: call(x, y)
+    times = interleaved(list(calls.values()), rounds, execution.SLICE, clock)
+    speeds = {name: 12e-9 * elements / statistics.median(found) for name, found in zip(calls, times, strict=True)}
+    return Bandwidth(elements, speeds.pop("machine"), speeds)
+
+
+def bandwidth_table(rows: Sequence[Bandwidth]) -> list[list[Any]]:
+    """Gigabytes a second by size."""
+    names = list(rows[0].peers)
+    head = ["elements", "addition into a tensor, GB/s", *(f"{name}, GB/s" for name in names), "rekindle / addition"]
+    body = [
+        [f"{row.elements:,}", f"{row.machine:.1f}", *(f"{row.peers[name]:.1f}" for name in names), f"{row.ratio:.2f}"]
+        for row in rows
+    ]
+    return [head, *body]
