@@ -5,7 +5,7 @@ from __future__ import annotations
 from rekindle.codegen.operators import ROWS, RULES, VIEWS, Rule
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType, Type
+from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
 from rekindle.passes.constants import is_constant, value_of
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
@@ -58,7 +58,7 @@ def refusal(node: Node) -> str | None:
             if reason is not None:
                 return reason
     if rule is None:
-        return _of_rows(node, name) if name in ROWS else _of_view(node)
+        return _of_rows(node) if name in ROWS else _of_view(node)
     schema = node.schema
     assert schema is not None
     return _of_arguments(node, schema, rule)
@@ -81,25 +81,13 @@ def _of_view(node: Node) -> str | None:
     return None
 
 
-def _of_rows(node: Node, name: str) -> str | None:
-    schema, rule = node.schema, ROWS[name]
+def _of_rows(node: Node) -> str | None:
+    schema = node.schema
     assert schema is not None
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
         if not is_literal(value) and not isinstance(value.type, TensorType):
             return f"its argument '{argument.name}' is not constant"
-        if argument.name == rule.dims and not _are_last(literal(value), node.inputs[0].type):
-            return "it folds along other dimensions than the last"
     return None
-
-
-def _are_last(dims: object, type: Type) -> bool:
-    """Whether the dimensions are known to be the last ones of a tensor of this type."""
-    rank = type.rank if isinstance(type, TensorType) else None
-    given = [dims] if isinstance(dims, int) else dims
-    if not isinstance(given, list | tuple) or not given or not all(isinstance(dim, int) for dim in given):
-        return False
-    found = sorted(dim - rank if rank is not None and dim >= 0 else dim for dim in given)
-    return found == list(range(-len(found), 0))
 
 
 def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:

@@ -8,7 +8,7 @@ change strides.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +25,11 @@ from rekindle.codegen.layout import (
     result_dtype,
 )
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
-from rekindle.codegen.loops.form import Kernel
+from rekindle.codegen.loops.form import Kernel, Nest
 from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
-from rekindle.codegen.nesting import nest_of
+from rekindle.codegen.nesting import NestBuilder, OwnLoops, Target, nest_of
 from rekindle.codegen.operators import ROWS, RULES, VIEWS, Result, RowRule, Rule
-from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, rows_of, scalar_of
+from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, folds_of, scalar_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
@@ -59,6 +59,39 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> Lowered:
         raise Unsupported("sizes do not fit together") from None
 
 
+class _Plan:
+    """The nests of a kernel, one after the other. What one has written, those behind it may load."""
+
+    def __init__(self, inputs: int, outputs: Sequence[Tensor]) -> None:
+        self.buffers = inputs + len(outputs)
+        self.nests: list[Nest] = []
+        self.parameters: list[int] = []
+        self.temporaries: list[Layout] = []
+        self.kept: dict[Tensor, Input] = {}
+
+    def write(self, targets: Sequence[Target]) -> None:
+        """Write ``targets``, which are laid out alike, and before them what they need in memory."""
+        builder = self._builder(targets)
+        nest, numbers = builder.nest()
+        if 0 not in builder.layout.sizes:
+            self.nests.append(nest)
+            self.parameters += numbers
+        for buffer, value in targets:
+            if isinstance(value, Computed | Folded):
+                self.kept[value] = Input(value.layout, buffer)
+
+    def _builder(self, targets: Sequence[Target]) -> NestBuilder:
+        while True:
+            try:
+                return nest_of(targets, self.kept)
+            except OwnLoops as error:
+                if error.value in self.kept or error.value in (value for _, value in targets):
+                    raise
+                buffer = self.buffers + len(self.temporaries)
+                self.temporaries.append(error.value.layout)
+                self.write([(buffer, error.value)])
+
+
 class _Lowering:
     def __init__(self, graph: Graph, inputs: Sequence[Layout | type]) -> None:
         self.graph = graph
@@ -78,19 +111,21 @@ class _Lowering:
         for node in self.graph.nodes:
             self._node(node)
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
-        groups: dict[tuple[Ints, Ints, Ints | None], list[int]] = {}
-        for index, output in enumerate(outputs):
-            groups.setdefault((output.layout.sizes, output.layout.strides, rows_of(output)), []).append(index)
-        nests, parameters = [], []
-        for (sizes, _, lengths), indices in groups.items():
-            nest, numbers = nest_of(outputs, indices, len(self.scalars), lengths).nest()
-            if 0 not in sizes:
-                nests.append(nest)
-                parameters += numbers
+        plan = _Plan(len(self.scalars), outputs)
+        groups: dict[Hashable, list[Target]] = {}
+        for buffer, output in enumerate(outputs, len(self.scalars)):
+            rows = frozenset((fold.sizes, fold.dims) for fold in folds_of(output, ()))
+            groups.setdefault((output.layout.sizes, output.layout.strides, rows), []).append((buffer, output))
+        for targets in groups.values():
+            plan.write(targets)
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
-        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(nests))
+        temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
+        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries)
+        sizes = [
+            math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
+        ]
         layouts = tuple(output.layout for output in outputs)
-        return Lowered(kernel, layouts, tuple(parameters), self.heeds_default_dtype)
+        return Lowered(kernel, layouts, (*plan.parameters, *sizes), self.heeds_default_dtype)
 
     def _node(self, node: Node) -> None:
         if node.kind == "prim::Constant":
@@ -112,7 +147,8 @@ class _Lowering:
         if name in RULES:
             self.values[node.output] = self._computed(names, RULES[name], arguments)
         elif name in ROWS:
-            self.values[node.output] = self._folded(names, ROWS[name], arguments)
+            for output, row_rule in zip(node.outputs, ROWS[name], strict=True):
+                self.values[output] = self._folded(names, row_rule, arguments)
         else:
             raise Unsupported(name)
 
@@ -166,24 +202,33 @@ class _Lowering:
     def _folded(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded:
         given = dict(zip(names, arguments, strict=True))
         layout: Layout = arguments[0].layout
-        count = _length_of_rows(layout, given[rule.shape]) if rule.shape else _last_dims(layout, given[rule.dims])
-        if layout.strides != contiguous_strides(layout.sizes):
-            raise Unsupported("rows of a tensor with gaps, or of another memory format")
+        dims = _rows_of_shape(layout, given[rule.shape]) if rule.shape else _row_dims(layout, given.get(rule.dims))
         if any(isinstance(each, Tensor) and each.layout.dtype != layout.dtype for each in arguments):
             raise Unsupported("rows of several dtypes")
-        outer, lengths = layout.sizes[: layout.rank - count], layout.sizes[layout.rank - count :]
+        lengths = tuple(layout.sizes[dim] for dim in dims)
         if 0 in lengths:
             raise Unsupported("empty rows")
-        if "correction" in given:
-            less = given["correction"]
-            if (1 if less is None else less.value) >= math.prod(lengths):
-                raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
+        if rule.is_variance and _less_degrees(given) >= math.prod(lengths):
+            raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
         sizes = layout.sizes
         if rule.is_folded:
-            sizes = (*outer, *(1,) * count) if given["keepdim"] else outer
-        dtype = torch.bool if rule.result is Result.TRUTH else layout.dtype
+            kept = ((dim, size) for dim, size in enumerate(layout.sizes))
+            sizes = tuple(1 if dim in dims else size for dim, size in kept if given.get("keepdim") or dim not in dims)
+        computed = self._row_dtype(rule, layout.dtype, given)
+        dtype = torch.int64 if rule.result is Result.INDEX else computed
+        if rule.result is Result.TRUTH and dtype is not torch.uint8:  # whose truth PyTorch gives as what it is
+            dtype = torch.bool
         result = Layout(sizes, contiguous_strides(sizes), dtype)
-        return Folded(result, rule, tuple(arguments), layout.sizes, lengths, arithmetic_type(scalar_of(layout.dtype)))
+        return Folded(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
+
+    @staticmethod
+    def _row_dtype(rule: RowRule, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
+        """What rows are computed with."""
+        wanted = given.get("dtype")
+        if wanted is not None:
+            return _dtype(wanted)
+        is_whole = not (own.is_floating_point or own.is_complex)
+        return torch.int64 if rule.result is Result.SUM and is_whole else own
 
     def _common_dtype(self, rule: Rule, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
@@ -202,11 +247,16 @@ class _Lowering:
         given = dict(zip(names, arguments, strict=True))
         if given.get("memory_format") is not None:
             raise Unsupported("a conversion to another memory format")
-        number = given["dtype"].value
-        dtype = DTYPES[number] if isinstance(number, int) else None
-        if dtype is None:
-            raise Unsupported("a dtype that is not known")
-        return dtype
+        return _dtype(given["dtype"])
+
+
+def _dtype(given: Number) -> torch.dtype:
+    """The dtype that a number stands for."""
+    number = given.value
+    dtype = DTYPES[int(number)] if number is not None else None
+    if dtype is None:
+        raise Unsupported("a dtype that is not known")
+    return dtype
 
 
 def _constant(node: Node) -> Any:
@@ -219,20 +269,30 @@ def _constant(node: Node) -> Any:
     return Number(type(value), value) if isinstance(value, int | float) else value
 
 
-def _length_of_rows(layout: Layout, shape: Any) -> int:
-    """How many dimensions a row has that is of this shape."""
+def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
+    """The last dimensions, if they are of this shape."""
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
-    return len(shape)
+    return tuple(range(layout.rank - len(shape), layout.rank))
 
 
-def _last_dims(layout: Layout, given: Any) -> int:
-    """How many of the last dimensions ``given`` names, if it names no others."""
+def _row_dims(layout: Layout, given: Any) -> Ints:
+    """The dimensions that ``given`` names; all where it names none."""
+    if not layout.rank:
+        raise Unsupported("rows of a tensor without dimensions")
     if isinstance(given, Number):
         given = [given.value]
-    if not isinstance(given, list | tuple) or not given or not layout.rank:
-        raise Unsupported("everything folded into one element")
+    if not given:
+        return tuple(range(layout.rank))
     dims = sorted({dim % layout.rank for dim in given if -layout.rank <= dim < layout.rank})
-    if len(dims) != len(given) or dims != list(range(layout.rank - len(dims), layout.rank)):
-        raise Unsupported("rows that do not lie along the last dimensions")
-    return len(dims)
+    if len(dims) != len(given):
+        raise Unsupported("dimensions that are not there, or twice")
+    return tuple(dims)
+
+
+def _less_degrees(given: dict[str, Any]) -> float:
+    """How many degrees of freedom less than elements a variance has."""
+    if "unbiased" in given:
+        return int(given["unbiased"])
+    correction = given["correction"]
+    return 1 if correction is None else float(correction.value)

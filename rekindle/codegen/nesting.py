@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Builder, Unsupported
 from rekindle.codegen.loops.form import Access, Expression, Nest, Phase, Reduction, Step, Store
-from rekindle.codegen.loops.scalars import Scalar
-from rekindle.codegen.operators.views import IndexMap, broadcast, compose
+from rekindle.codegen.loops.scalars import I64, Scalar
+from rekindle.codegen.operators.views import IndexMap, Place, broadcast, compose
 from rekindle.codegen.phases import arrange
-from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, scalar_of
+from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, folds_of, scalar_of
 
 LONG: Final = 1 << 16
-"""Rows with more elements are summed up in wider types."""
+"""Rows with more elements are summed up in wider types …"""
+LONG_COLUMN: Final = 1 << 10
+"""… and those whose elements are added one after the other."""
+SHORT: Final = 8
+"""Rows of so few elements are folded beside each other …"""
+MANY: Final = 16
+"""… if there are so many."""
 
 
 @dataclass(slots=True)
@@ -31,65 +36,112 @@ class _Walk:
     """In bytes."""
 
 
-def nest_of(outputs: Sequence[Tensor], indices: Sequence[int], inputs: int, lengths: Ints | None) -> NestBuilder:
-    """The builder of the nest that writes the ``outputs`` of these indices, which are laid out alike; the buffers of
-    outputs are counted from ``inputs`` on. Where something is folded, ``lengths`` are those of its rows.
+class OwnLoops(Unsupported):
+    """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
+
+    def __init__(self, value: Folded) -> None:
+        super().__init__("rows of different directions")
+        self.value = value
+
+
+Target = tuple[int, Tensor]
+"""The number of a buffer, and the value that is written to it."""
+
+
+def nest_of(targets: Sequence[Target], kept: Mapping[Tensor, Input]) -> NestBuilder:
+    """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``kept`` are loaded
+    from where they are.
 
     Raises:
+        OwnLoops: a value that it needs has to be kept too.
         Unsupported: there is none.
     """
-    layout = outputs[indices[0]].layout
-    if lengths is None:
-        return NestBuilder(layout, inputs).written(outputs, indices)
-    if layout.sizes[len(layout.sizes) - len(lengths) :] != lengths:
-        return NestBuilder(layout, inputs, lengths, is_folded=True).written(outputs, indices)
-    try:
-        return NestBuilder(layout, inputs, lengths).written(outputs, indices)
-    except Unsupported as error:  # then an element of it may stand for a row
-        with suppress(Unsupported):
-            return NestBuilder(layout, inputs, lengths, is_folded=True).written(outputs, indices)
-        raise error from None
+    layout = targets[0][1].layout
+    folds = [fold for _, value in targets for fold in folds_of(value, kept)]
+    if not folds:
+        return NestBuilder(layout, kept).written(targets)
+    main = folds[0]
+    rows = Rows(main, all(not fold.rule.is_ordered for fold in folds))
+    if main.rule.is_folded and math.prod(layout.sizes) <= main.rows:
+        return _with_rows(NestBuilder(layout, kept, rows), targets)
+    for dims in dict.fromkeys([main.dims, tuple(range(layout.rank - len(main.dims), layout.rank))]):
+        if dims[0] >= 0 and dims[-1] < layout.rank and tuple(layout.sizes[dim] for dim in dims) == main.lengths:
+            try:
+                return _with_rows(NestBuilder(layout, kept, rows, dims), targets)
+            except OwnLoops as error:
+                if error.value is not main:
+                    raise
+    raise OwnLoops(main)
+
+
+def _with_rows(builder: NestBuilder, targets: Sequence[Target]) -> NestBuilder:
+    """What writes ``targets``, with vectors along rows or across them, as suits how they lie in memory."""
+    written = builder.written(targets)
+    if not written.prefers_across():
+        return written
+    return replace(builder, across=True).written(targets)
+
+
+class Rows:
+    """What nests know of the rows that they fold: those of ``main``. Their loops go in the order of memory, if they may
+    be in any order."""
+
+    def __init__(self, main: Folded, may_be_ordered: bool) -> None:
+        self.main = main
+        self.lengths = main.lengths
+        order = list(range(len(main.dims)))
+        if may_be_ordered:
+            strides = main.arguments[0].layout.strides
+            order.sort(key=lambda row: -strides[main.dims[row]])
+        self.order: Sequence[int] = order
+        """Of each loop, which of the dimensions of a row it walks."""
 
 
 @dataclass(slots=True)
 class NestBuilder:
-    """Makes the loops that write outputs of one layout: rows of them where there are ``lengths``, or one element for
-    each row where ``is_folded``. The loops along rows are the innermost."""
+    """Makes the loops that write values of one layout: with ``rows``, along the dimensions ``dims``, or one element for
+    each row where there are none. The loops along rows are the innermost."""
 
     layout: Layout
-    inputs: int
-    lengths: Ints | None = None
-    is_folded: bool = False
-    loops: int = 0
-    inner: int = 0
+    kept: Mapping[Tensor, Input]
+    rows: Rows | None = None
+    dims: Ints = ()
+    across: bool = False
+    loops: int = field(init=False, default=0)
+    inner: int = field(init=False, default=0)
     """How many of the loops go along a row."""
-    sizes: list[int] = field(default_factory=list)
-    stores: list[Store] = field(default_factory=list)
-    reductions: list[Reduction] = field(default_factory=list)
-    b: Builder = field(default_factory=Builder)
-    walks: list[_Walk] = field(default_factory=list)
-    numbers: dict[tuple[int, int, Ints], int] = field(default_factory=dict)
+    outputs: int = field(init=False, default=0)
+    """The first buffer that is written."""
+    sizes: list[int] = field(init=False, default_factory=list)
+    stores: list[Store] = field(init=False, default_factory=list)
+    reductions: list[Reduction] = field(init=False, default_factory=list)
+    b: Builder = field(init=False, default_factory=Builder)
+    walks: list[_Walk] = field(init=False, default_factory=list)
+    numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
-    made: dict[tuple[Tensor, IndexMap], Expression] = field(default_factory=dict)
+    made: dict[tuple[Tensor, IndexMap], Expression] = field(init=False, default_factory=dict)
 
-    def written(self, outputs: Sequence[Tensor], indices: Sequence[int]) -> NestBuilder:
-        """Write the ``outputs`` of these indices."""
+    def written(self, targets: Sequence[Target]) -> NestBuilder:
+        """Write ``targets``."""
         places = self._places()
-        for index in indices:
-            layout = outputs[index].layout
-            value = self.b.cast(self.element(outputs[index], places), scalar_of(layout.dtype))
-            self.stores.append(Store(self.access(self.inputs + index, layout, places), value))
+        self.outputs = min(buffer for buffer, _ in targets)
+        for buffer, target in targets:
+            layout = target.layout
+            value = self.b.cast(self.element(target, places), scalar_of(layout.dtype))
+            self.stores.append(Store(self.access(buffer, layout, places), value))
         return self
 
     def _places(self) -> IndexMap:
-        """Choose the loops; tells where they stand in the outputs."""
+        """Choose the loops; tells where they stand in what is written."""
         sizes, strides = self.layout.sizes, self.layout.strides
-        rows = self.lengths or ()
-        outer = len(sizes) if self.is_folded else len(sizes) - len(rows)
-        order = sorted((dim for dim in range(outer) if sizes[dim] > 1), key=lambda dim: (-strides[dim], dim))
-        self.sizes = [sizes[dim] for dim in order] + list(rows)
-        order += [-1] * len(rows) if self.is_folded else range(outer, len(sizes))
-        self.loops, self.inner = len(order), len(rows)
+        kept = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
+        order = sorted(kept, key=lambda dim: (-strides[dim], dim))
+        self.sizes = [sizes[dim] for dim in order]
+        if self.rows is not None:
+            self.sizes += [self.rows.lengths[row] for row in self.rows.order]
+            order += [self.dims[row] if self.dims else -1 for row in self.rows.order]
+            self.inner = len(self.rows.order)
+        self.loops = len(order)
         return tuple((0, tuple(int(loop == dim) for loop in order)) for dim in range(len(sizes)))
 
     def access(self, buffer: int, layout: Layout, places: IndexMap) -> int:
@@ -117,6 +169,8 @@ class NestBuilder:
         return found
 
     def _make(self, value: Tensor, places: IndexMap) -> Expression:
+        if value in self.kept:
+            value = self.kept[value]
         if isinstance(value, ViewOf):
             return self.element(value.base, compose(value.places, places, self.loops))
         if isinstance(value, Input):
@@ -150,52 +204,68 @@ class NestBuilder:
 
     def _fold(self, value: Folded, places: IndexMap) -> Expression:
         """An element of the result of an operator on rows: the row has to be the one that the innermost loops walk."""
-        if value.lengths != self.lengths:
-            raise Unsupported("rows of different lengths")
-        rank, first = len(value.sizes), self.loops - self.inner
-        along = tuple(
-            (0, tuple(int(loop == first + number) for loop in range(self.loops))) for number in range(self.inner)
-        )
-        if value.rule.is_folded:
-            outer = places[: rank - self.inner]  # with keepdim, dimensions of one element follow
-        else:
-            outer = places[: rank - self.inner]
-            if places[rank - self.inner :] != along:
-                raise Unsupported("rows of different directions")
+        if self.rows is None or value.lengths != self.rows.lengths:
+            raise OwnLoops(value)
+        first = self.loops - self.inner
+        along: list[Place] = [
+            (0, tuple(int(loop == first + self.rows.order.index(row)) for loop in range(self.loops)))
+            for row in range(self.inner)
+        ]
+        has_rows = len(value.layout.sizes) == len(value.sizes)
+        outer = [place for dim, place in enumerate(places) if not (has_rows and dim in value.dims)]
+        if not value.rule.is_folded and [places[dim] for dim in value.dims] != along:
+            raise OwnLoops(value)
         if any(any(steps[first:]) for _, steps in outer):
-            raise Unsupported("rows of different directions")
-        whole = (*outer, *along)
+            raise OwnLoops(value)
+        of_outer, of_rows = iter(outer), iter(along)
+        whole = tuple(next(of_rows) if dim in value.dims else next(of_outer) for dim in range(len(value.sizes)))
         arguments = [self._argument(value, argument, whole) for argument in value.arguments]
         return self.b.cast(value.rule.build(self.b, self, *arguments), scalar_of(value.layout.dtype))
 
     @property
     def is_long(self) -> bool:
-        return math.prod(self.lengths or ()) > LONG
+        assert self.rows is not None
+        return math.prod(self.rows.lengths) > (LONG_COLUMN if self.across else LONG)
 
     def reduce(self, kind: str, value: Expression) -> Expression:
-        """What comes out where ``value`` is folded along the innermost loop."""
+        """What comes out where ``value`` is folded along the rows."""
         for known in self.reductions:
             if known.kind == kind and known.value is value:
                 return known.result
-        result = self.b.reduced(len(self.reductions), value.scalar)
+        scalar = I64 if kind in ("argmaximum", "argminimum") else value.scalar
+        result = self.b.reduced(len(self.reductions), scalar)
         self.reductions.append(Reduction(kind, value, result))
         return result
 
     # ----------------------------------------------------------------------------------------------------------- loops
 
+    def prefers_across(self) -> bool:
+        """Whether vectors should go across the rows: where elements that follow one another in memory belong to
+        different rows, or rows are short."""
+        lane = self.loops - self.inner - 1
+        if lane < 0 or self.sizes[lane] == 1:
+            return False
+        if not self.dims and math.prod(self.sizes[lane + 1 :]) <= SHORT and self.sizes[lane] >= MANY:
+            return True
+        last = max((loop for loop in range(lane + 1, self.loops) if self.sizes[loop] > 1), default=lane)
+
+        def gaps(loop: int) -> int:
+            return sum(walk.strides[loop] not in (0, walk.scalar.size) for walk in self.walks)
+
+        return gaps(last) > gaps(lane)
+
     def nest(self) -> tuple[Nest, list[int]]:
         """The nest with as few loops as can be, and its parameters."""
         self._join()
-        accesses = tuple(_access(walk) for walk in self.walks)
-        if self.lengths is None:
-            phases: tuple[Phase, ...] = (Phase(tuple(self.stores)),)
-            last: tuple[Store, ...] = ()
-        else:
-            if self.inner != 1 or any(accesses[store.access].step is Step.STRIDE for store in self.stores):
-                raise Unsupported("rows with gaps between their elements")
+        rank = len(self.sizes)
+        lane = rank - self.inner - 1 if self.across else rank - 1
+        accesses = tuple(_access(walk, lane, range(rank - max(self.inner, 1), rank)) for walk in self.walks)
+        phases: tuple[Phase, ...] = (Phase(tuple(self.stores)),)
+        last: tuple[Store, ...] = ()
+        if self.inner:
             phases, last = arrange(self.b, accesses, self.reductions, self.stores)
         parameters = [*self.sizes, *(number for walk in self.walks for number in (walk.offset, *walk.strides))]
-        return Nest(len(self.sizes), accesses, phases, last), parameters
+        return Nest(rank, accesses, phases, last, self.inner, self.across), parameters
 
     def _join(self) -> None:
         """Make one loop of two where all accesses go on from the end of the inner one to the next step of the outer."""
@@ -217,13 +287,14 @@ class NestBuilder:
         if not sizes:
             sizes.append(1)
             for walk in self.walks:
-                walk.strides.append(walk.scalar.size if walk.buffer >= self.inputs else 0)
+                walk.strides.append(walk.scalar.size if walk.buffer >= self.outputs else 0)
         elif self.inner and sizes[-1] == 1:
             for walk in self.walks:
                 walk.strides[-1] = walk.strides[-1] and walk.scalar.size
 
 
-def _access(walk: _Walk) -> Access:
-    inner = walk.strides[-1]
-    step = Step.STAYS if inner == 0 else Step.NEXT if inner == walk.scalar.size else Step.STRIDE
-    return Access(walk.buffer, walk.scalar, step, not any(walk.strides))
+def _access(walk: _Walk, lane: int, inner: range) -> Access:
+    step = walk.strides[lane]
+    kind = Step.STAYS if step == 0 else Step.NEXT if step == walk.scalar.size else Step.STRIDE
+    stays = not any(walk.strides[loop] for loop in inner)
+    return Access(walk.buffer, walk.scalar, kind, not any(walk.strides), stays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rekindle.codegen.loops.builder import Builder, substituted
-from rekindle.codegen.loops.form import Access, Expression, Phase, Reduction, Step, Store
+from rekindle.codegen.loops.form import Access, Expression, Phase, Reduction, Store
 
 CHEAP = frozenset(
     {
@@ -18,7 +18,7 @@ CHEAP = frozenset(
 
 
 class Dependence:
-    """What expressions depend on: the innermost loop, and what is folded along it."""
+    """What expressions depend on: the folded loops (without such, the innermost), and what is folded along them."""
 
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses
@@ -27,12 +27,12 @@ class Dependence:
         self._varies: dict[Expression, bool] = {}
 
     def varies(self, expression: Expression) -> bool:
-        """Whether it differs along the innermost loop."""
+        """Whether it differs along these loops."""
         found = self._varies.get(expression)
         if found is None:
             if expression.kind == "load":
                 assert isinstance(expression.datum, int)
-                found = self.accesses[expression.datum].step is not Step.STAYS
+                found = not self.accesses[expression.datum].stays
             else:
                 found = any(map(self.varies, expression.operands))
             self._varies[expression] = found
@@ -54,8 +54,8 @@ def arrange(
     dependence = Dependence(accesses, {})
     for reduction in reductions:  # each stands behind those that it needs
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
-    last = tuple(store for store in stores if accesses[store.access].step is Step.STAYS)
-    along = [store for store in stores if accesses[store.access].step is not Step.STAYS]
+    last = tuple(store for store in stores if accesses[store.access].stays)
+    along = [store for store in stores if not accesses[store.access].stays]
     count = max(
         [dependence.depths[each.result] for each in reductions] + [dependence.depth(s.value) + 1 for s in along]
     )

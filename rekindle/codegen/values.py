@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +58,25 @@ class ViewOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folded:
-    """What an operator on rows gives. The rows lie along the last dimensions of a tensor of ``sizes``, which are
-    ``lengths`` long; where ``is_folded``, ``layout`` has one element for each row."""
+    """What an operator on rows gives. The rows lie along the dimensions ``dims``, in order, of a tensor of ``sizes``;
+    where ``is_folded``, ``layout`` has one element for each row."""
 
     layout: Layout
     rule: RowRule
     arguments: tuple[Any, ...]
     sizes: Ints
-    lengths: Ints
+    dims: Ints
     scalar: Scalar
+
+    @property
+    def lengths(self) -> Ints:
+        """How long the rows are."""
+        return tuple(self.sizes[dim] for dim in self.dims)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return math.prod(size for dim, size in enumerate(self.sizes) if dim not in self.dims)
 
 
 Tensor = Input | Computed | ViewOf | Folded
@@ -81,26 +94,19 @@ def scalar_of(dtype: torch.dtype) -> Scalar:
     return scalar
 
 
-def rows_of(value: Tensor) -> Ints | None:
-    """How long the rows are along which something is folded to make ``value``; None where nothing is.
-
-    Raises:
-        Unsupported: rows of different lengths.
-    """
-    found: set[Ints] = set()
-    seen: set[int] = set()
-    pending: list[Any] = [value]
+def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
+    """The operators on rows that ``value`` is made by, the nearest first; not those behind what is ``kept``."""
+    found: list[Folded] = []
+    seen: set[Any] = set()
+    pending: deque[Any] = deque([value])
     while pending:
-        each = pending.pop()
-        if id(each) in seen:
+        each = pending.popleft()
+        if not isinstance(each, Computed | Folded | ViewOf) or each in seen:
             continue
-        seen.add(id(each))
+        seen.add(each)
+        if each in kept:
+            continue
         if isinstance(each, Folded):
-            found.add(each.lengths)
-        if isinstance(each, Computed | Folded):
-            pending += each.arguments
-        elif isinstance(each, ViewOf):
-            pending.append(each.base)
-    if len(found) > 1:
-        raise Unsupported("rows of different lengths")
-    return found.pop() if found else None
+            found.append(each)
+        pending.extend([each.base] if isinstance(each, ViewOf) else each.arguments)
+    return found

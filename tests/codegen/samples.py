@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusible import qualified_name
-from rekindle.codegen.operators import RULES
+from rekindle.codegen.operators import ROWS, RULES
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Value
 
@@ -25,7 +25,6 @@ DTYPES = (
 
 OTHERS = frozenset(
     {
-        *("max.reduction_no_dim", "max.reduction_with_dim", "min.reduction_no_dim", "min.reduction_with_dim"),
         *("round.decimals_0", "round.decimals_3", "round.decimals_neg_3"),  # another overload
         "to",  # the samples are of overloads that move tensors
         "where",  # the database has its arguments in another order
@@ -43,10 +42,14 @@ class Case:
     inputs: list[Any]
 
 
+def _entries(known: Iterable[str]) -> list[str]:
+    kinds = {name.removeprefix("aten::").partition(".")[0] for name in known}
+    return sorted({_title(op) for op in op_db if _kind(op) in kinds} - OTHERS)
+
+
 def names() -> list[str]:
     """The entries of the database whose operators kernels know."""
-    known = {name.removeprefix("aten::").partition(".")[0] for name in RULES}
-    return sorted({_title(op) for op in op_db if _kind(op) in known} - OTHERS)
+    return _entries([*RULES, *ROWS])
 
 
 def _title(op: Any) -> str:
@@ -68,6 +71,38 @@ def cases(title: str, dtype: torch.dtype) -> Iterator[Case]:
                     yield Case(title, *made)
 
 
+OF_ROWS = frozenset(_entries(ROWS))
+"""Entries whose operators work on more than one element at a time."""
+
+
+def in_other_places(case: Case) -> Case:
+    """The same with tensors whose last dimension is the outermost in memory, with gaps between the elements."""
+    return Case(case.name, case.graph, [_with_gaps(each) for each in case.inputs])
+
+
+def _with_gaps(tensor: Tensor) -> Tensor:
+    if tensor.dim() == 0:
+        return tensor
+    moved = tensor.movedim(-1, 0)
+    wide = torch.empty(*moved.shape[:-1], 2 * moved.shape[-1], dtype=tensor.dtype)
+    return wide[..., ::2].copy_(moved).movedim(0, -1)
+
+
+def with_special_numbers(case: Case) -> Case:
+    """The same with a NaN, infinities and a zero among the elements."""
+    return Case(case.name, case.graph, [_special(each) for each in case.inputs])
+
+
+def _special(tensor: Tensor) -> Tensor:
+    if not tensor.is_floating_point() or not tensor.numel():
+        return tensor
+    found = tensor.clone(memory_format=torch.contiguous_format)
+    flat = found.view(-1)
+    for place, number in enumerate((torch.nan, torch.inf, -torch.inf, 0.0)):
+        flat[(place * 7 + 1) % flat.numel()] = number
+    return found
+
+
 def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[Graph, list[Any]] | None:
     graph, inputs = Graph(), []
 
@@ -75,6 +110,8 @@ def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tup
         if isinstance(argument, Tensor):
             inputs.append(argument.detach())
             return graph.add_input()
+        if isinstance(argument, tuple | list):
+            return [given(each) for each in argument]
         return argument
 
     try:
@@ -85,8 +122,15 @@ def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tup
             )
     except RekindleError:
         return None
-    others = [node for node in graph.nodes if node.kind != "prim::Constant" and qualified_name(node) not in RULES]
-    if not isinstance(result, Value) or others:
+    if isinstance(result, Value) and result.node.kind == "prim::TupleConstruct":
+        tuple_ = result.node
+        result = list(tuple_.inputs)
+        tuple_.destroy()
+    if any(node.kind not in _CONSTANT and qualified_name(node) not in (*RULES, *ROWS) for node in graph.nodes):
         return None
-    graph.add_output(result)
+    for output in [result] if isinstance(result, Value) else result:
+        graph.add_output(output)
     return graph, inputs
+
+
+_CONSTANT = ("prim::Constant", "prim::ListConstruct")

@@ -19,6 +19,7 @@ from rekindle.codegen.layout import Layout
 from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
 from tests.codegen.test_loops import CHAIN, CHUNKS
+from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
 
 PAGE = mmap.PAGESIZE
@@ -69,6 +70,10 @@ def _launch(launch: Launch, inputs: list[Tensor], at_end: bool) -> list[Tensor]:
 SIZES = (1, 3, 15, 16, 17, 31, 64, 65, 1000)
 
 
+def _folding(dims: list[int]) -> str:
+    return SQUARES.replace("DIMS", str(dims)).replace("KEEP", "0")
+
+
 def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
     """Graphs and inputs whose rows have ``size`` elements, more or less."""
     x = torch.randn(3, 2 * size)
@@ -86,6 +91,15 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "chunks": (CHUNKS, [x, x[0]]),
         "rows": (MIXED, [torch.randn(3, size), torch.randn(size)]),
         "sums": (str(graph_of("sum", size)), [torch.randn(3, size)]),
+        "sums of columns": (_folding([0]), [torch.randn(5, size), torch.randn(size)]),
+        "sums of short rows": (_folding([1]), [torch.randn(size, 3), torch.randn(3)]),
+        "sums of blocks": (_folding([0, 2]), [torch.randn(3, size, 4), torch.randn(4)]),
+        "one sum": (_folding([0, 1]), [torch.randn(size, 6)[:, ::2], torch.randn(3)]),
+        "along columns": (CENTRED.replace("DIMS", "[0]"), [torch.randn(size, 5)]),
+        "along columns with gaps": (CENTRED.replace("DIMS", "[1]"), [torch.randn(3, size, 2)[:, :, ::2]]),
+        "the largest": (WHERE.replace("DIM", "0"), [torch.randn(4, size)]),
+        "the largest of a row": (WHERE.replace("DIM", "-1"), [torch.randn(4, size)]),
+        "kept meanwhile": (LOSS, [torch.randn(3, size)]),
     }
 
 

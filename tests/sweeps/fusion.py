@@ -15,12 +15,20 @@ import argparse
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.codegen.samples import DTYPES, cases, names
+from tests.codegen.samples import DTYPES, OF_ROWS, Case, cases, in_other_places, names, with_special_numbers
 from tests.codegen.test_pointwise import check
 
 RESULTS = Path(__file__).parent / "results" / "fusion.md"
+
+
+def _variants(case: Case) -> Iterator[tuple[str, Case]]:
+    yield "", case
+    if case.name in OF_ROWS:
+        yield ", in other places", in_other_places(case)
+        yield ", with special numbers", with_special_numbers(case)
 
 
 def sweep(name: str) -> tuple[Counter[str], list[str]]:
@@ -29,10 +37,12 @@ def sweep(name: str) -> tuple[Counter[str], list[str]]:
     failures = []
     for dtype in DTYPES:
         for number, case in enumerate(cases(name, dtype)):
-            try:
-                found["by a kernel" if check(case, dtype) else "without"] += 1
-            except AssertionError as error:
-                failures.append(f"{name}, {dtype}, sample {number}: {str(error).splitlines()[0] if str(error) else ''}")
+            for title, each in _variants(case):
+                try:
+                    found["by a kernel" if check(each, dtype) else "without"] += 1
+                except AssertionError as error:
+                    why = str(error).splitlines()[0] if str(error) else ""
+                    failures.append(f"{name}, {dtype}, sample {number}{title}: {why}")
     return found, failures
 
 

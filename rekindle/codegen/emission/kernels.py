@@ -6,8 +6,12 @@ offsets and strides of the nests, and eight bytes for each argument.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from rekindle.codegen.emission.folds import SLOT
 from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
+from rekindle.codegen.emission.whole import MOST_THREADS, WholeWriter, slots_of
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.builder import Unsupported
@@ -53,7 +57,8 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     module = Module()
     first = 0
     for number, nest in enumerate(kernel.nests):
-        NestWriter(module, kernel, nest, number, first, target).write()
+        writer = WholeWriter if nest.is_whole else NestWriter
+        writer(module, kernel, nest, number, first, target).write()
         first += nest.parameters
     can_share = all(symbols.find(name) is not None for name in THREADS)
     module.definitions.append(_kernel(module, kernel, target, can_share))
@@ -71,23 +76,55 @@ def weight(nest: Nest) -> int:
 def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> str:
     f = Function(module)
     f.label("entry")
-    if can_share and kernel.nests:
-        f.do("%context = alloca [4 x i64], align 8")
-        for slot, name in enumerate(("%pointers", "%parameters", "%arguments")):
+    parameters = sum(nest.parameters for nest in kernel.nests)
+    pointers = _with_temporaries(f, kernel, parameters)
+    if kernel.nests:
+        f.do(f"%context = alloca [{_SLOTS} x i64], align 8")
+        for slot, name in enumerate((pointers, "%parameters", "%arguments")):
             f.do(f"store ptr {name}, ptr {_slot(f, slot)}, align 8")
     first = 0
     for number, nest in enumerate(kernel.nests):
-        total = _product(f, first, nest.rank - nest.is_reduction)
-        work = _product(f, first, nest.rank)
-        if can_share:
-            lanes = 1 if nest.rank > 1 or nest.is_reduction else nest_lanes(nest, target)
-            module.definitions.append(_share(module, number, lanes))
-            _shared(f, number, total, work, max(GRAIN // weight(nest), 1))
+        loops = nest.rank if nest.is_whole or not nest.folded else nest.rank - nest.folded
+        total, work = _product(f, first, loops), _product(f, first, nest.rank)
+        grain = max(GRAIN // weight(nest), 1) if can_share else None
+        is_by_vectors = nest.is_whole or (loops == 1 and (nest.across or not nest.folded))
+        lanes = nest_lanes(nest, target) if is_by_vectors else 1
+        if nest.is_whole:
+            _whole(f, pointers, nest, number, total, lanes, grain)
         else:
-            f.do(f"call void @nest{number}(ptr %pointers, ptr %parameters, ptr %arguments, i64 0, i64 {total})")
+            call = f"@nest{number}(ptr {pointers}, ptr %parameters, ptr %arguments, i64 0, i64 {total})"
+            module.definitions.append(_share(module, f"nest{number}", lanes))
+            _shared(f, f"nest{number}", total, work, call, grain)
         first += nest.parameters
+    for number in range(len(kernel.temporaries)):
+        f.call("void", "free", ("ptr", f"%temporary{number}"))
     f.do("ret void")
     return "\n".join([f"define void @kernel({PARAMETERS}) {{", *f.lines, "}"])
+
+
+_SLOTS = 7
+_TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
+"""What threads are told, behind what the kernel was called with; and how many they turned out to be."""
+
+
+def _with_temporaries(f: Function, kernel: Kernel, first: int) -> str:
+    """The pointers of all buffers: those that are given, and those of memory that is got for the time of the call; from
+    parameter ``first`` on stands how large each is."""
+    if not kernel.temporaries:
+        return "%pointers"
+    given = len(kernel.inputs) + len(kernel.outputs)
+    f.do(f"%buffers = alloca [{given + len(kernel.temporaries)} x ptr], align 8")
+    for number in range(given):
+        place = f.let(f"getelementptr ptr, ptr %pointers, i64 {number}")
+        pointer = f.let(f"load ptr, ptr {place}, align 8")
+        f.do(f"store ptr {pointer}, ptr {f.let(f'getelementptr ptr, ptr %buffers, i64 {number}')}, align 8")
+    for number in range(len(kernel.temporaries)):
+        size = f.let(f"load i64, ptr {f.let(f'getelementptr i64, ptr %parameters, i64 {first + number}')}, align 8")
+        f.module.declare("malloc", "ptr", "i64")
+        f.do(f"%temporary{number} = call ptr @malloc(i64 {size})")
+        place = f.let(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
+        f.do(f"store ptr %temporary{number}, ptr {place}, align 8")
+    return "%buffers"
 
 
 def _slot(f: Function, slot: int) -> str:
@@ -95,7 +132,7 @@ def _slot(f: Function, slot: int) -> str:
 
 
 def _product(f: Function, first: int, count: int) -> str:
-    """The number of iterations that threads can share."""
+    """The number of iterations of some loops."""
     total = "1"
     for index in range(first, first + count):
         place = f.let(f"getelementptr i64, ptr %parameters, i64 {index}")
@@ -104,36 +141,77 @@ def _product(f: Function, first: int, count: int) -> str:
     return total
 
 
-def _shared(f: Function, number: int, total: str, work: str, grain: int) -> None:
-    """Run a nest of ``total`` iterations, with ``work`` elements, on as many threads as it is worth, and as there
-    are."""
-    few, many, asked, done = (f"{name}{number}" for name in ("few", "many", "asked", "done"))
+def _whole(f: Function, pointers: str, nest: Nest, number: int, total: str, lanes: int, grain: int | None) -> None:
+    """Run the phases of a nest that folds everything, each on as many threads as it is worth."""
+    known, parts = f"%known{number}", f"%parts{number}"
+    most = max(map(slots_of, nest.phases))
+    f.do(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
+    f.do(f"{parts} = alloca [{max(most, 1) * MOST_THREADS} x i64], align 64")
+    f.do(f"store ptr {known}, ptr {_slot(f, _KNOWN)}, align 8")
+    f.do(f"store ptr {parts}, ptr {_slot(f, _PARTS)}, align 8")
+    given = f"ptr {pointers}, ptr %parameters, ptr %arguments"
+    slot = 0
+    for index, phase in enumerate(nest.phases):
+        name, slots = f"nest{number}.phase{index}", slots_of(phase)
+        found = f.let(f"getelementptr i64, ptr {known}, i64 {slot}")
+        call = f"@{name}({given}, i64 0, i64 {total}, ptr {known}, ptr {found})"
+        f.module.definitions.append(_share(f.module, name, lanes, slots))
+
+        def join(index: int = index, found: str = found) -> None:
+            threads = f.let(f"load i64, ptr {_slot(f, _THREADS)}, align 8")
+            f.do(f"call void @nest{number}.join{index}(ptr {parts}, i64 {threads}, ptr {found})")
+
+        _shared(f, name, total, total, call, grain, join)
+        slot += slots
+    f.do(f"call void @nest{number}.last({given}, ptr {known})")
+
+
+def _shared(
+    f: Function,
+    name: str,
+    total: str,
+    work: str,
+    call: str,
+    grain: int | None,
+    join: Callable[[], None] | None = None,
+) -> None:
+    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as it is worth, and
+    as there are; ``call`` does all of them."""
+    if grain is None:
+        f.do(f"call void {call}")
+        return
+    few, many, asked, done = (f"{word}.{name}" for word in ("few", "many", "asked", "done"))
     wanted = f.call("i64", "llvm.umin.i64", ("i64", f.let(f"udiv i64 {work}, {grain}")), ("i64", total))
     f.do(f"br i1 {f.let(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{asked}")
     f.label(asked)
     most = f.let(f"sext i32 {f.call('i32', 'omp_get_max_threads')} to i64")
     inside = f.let(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
     allowed = f.let(f"select i1 {inside}, i64 1, i64 {most}")
+    if join is not None:
+        allowed = f.call("i64", "llvm.umin.i64", ("i64", allowed), ("i64", str(MOST_THREADS)))
     threads = f.call("i64", "llvm.umin.i64", ("i64", wanted), ("i64", allowed))
     f.do(f"br i1 {f.let(f'icmp ult i64 {threads}, 2')}, label %{few}, label %{many}")
     f.label(many)
-    f.do(f"store i64 {total}, ptr {_slot(f, 3)}, align 8")
+    f.do(f"store i64 {total}, ptr {_slot(f, _TOTAL)}, align 8")
     count = f.let(f"trunc i64 {threads} to i32")
-    body = ("ptr", f"@share{number}")
+    body = ("ptr", f"@share.{name}")
     f.call("void", "GOMP_parallel", body, ("ptr", "%context"), ("i32", count), ("i32", "0"))
+    if join is not None:
+        join()
     f.do(f"br label %{done}")
     f.label(few)
-    f.do(f"call void @nest{number}(ptr %pointers, ptr %parameters, ptr %arguments, i64 0, i64 {total})")
+    f.do(f"call void {call}")
     f.do(f"br label %{done}")
     f.label(done)
 
 
-def _share(module: Module, number: int, lanes: int) -> str:
-    """The function that one thread runs: its share of the iterations, in whole vectors."""
+def _share(module: Module, name: str, lanes: int, slots: int | None = None) -> str:
+    """The function that one thread runs: its share of the iterations, in whole vectors. Where something is folded, it
+    leaves ``slots`` results."""
     f = Function(module)
     f.label("entry")
     given = [f.let(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]
-    total = f.let(f"load i64, ptr {_slot(f, 3)}, align 8")
+    total = f.let(f"load i64, ptr {_slot(f, _TOTAL)}, align 8")
     thread = f.let(f"sext i32 {f.call('i32', 'omp_get_thread_num')} to i64")
     threads = f.let(f"sext i32 {f.call('i32', 'omp_get_num_threads')} to i64")
     rounded = f.let(f"add i64 {total}, {f.let(f'sub i64 {threads}, 1')}")
@@ -142,11 +220,22 @@ def _share(module: Module, number: int, lanes: int) -> str:
     start = f.let(f"mul i64 {share}, {thread}")
     begin = f.call("i64", "llvm.umin.i64", ("i64", start), ("i64", total))
     end = f.call("i64", "llvm.umin.i64", ("i64", f.let(f"add i64 {start}, {share}")), ("i64", total))
-    f.do(f"br i1 {f.let(f'icmp ult i64 {begin}, {end}')}, label %work, label %done")
-    f.label("work")
-    arguments = ", ".join(f"ptr {value}" for value in given)
-    f.do(f"call void @nest{number}({arguments}, i64 {begin}, i64 {end})")
+    arguments = ", ".join([*(f"ptr {value}" for value in given), f"i64 {begin}", f"i64 {end}"])
+    if slots is None:
+        f.do(f"br i1 {f.let(f'icmp ult i64 {begin}, {end}')}, label %work, label %done")
+        f.label("work")
+    else:  # one without elements leaves what changes nothing
+        known = f.let(f"load ptr, ptr {_slot(f, _KNOWN)}, align 8")
+        parts = f.let(f"load ptr, ptr {_slot(f, _PARTS)}, align 8")
+        found = f.let(f"getelementptr i8, ptr {parts}, i64 {f.let(f'mul i64 {thread}, {slots * SLOT}')}")
+        arguments += f", ptr {known}, ptr {found}"
+        f.do(f"br i1 {f.let(f'icmp eq i64 {thread}, 0')}, label %first, label %work")
+        f.label("first")
+        f.do(f"store i64 {threads}, ptr {_slot(f, _THREADS)}, align 8")
+        f.do("br label %work")
+        f.label("work")
+    f.do(f"call void @{name}({arguments})")
     f.do("br label %done")
     f.label("done")
     f.do("ret void")
-    return "\n".join([f"define internal void @share{number}(ptr %context) {{", *f.lines, "}"])
+    return "\n".join([f"define internal void @share.{name}(ptr %context) {{", *f.lines, "}"])

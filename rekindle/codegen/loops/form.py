@@ -1,8 +1,8 @@
 """What a kernel consists of.
 
-Buffers are numbered: the tensors that are read, then those that are written. An *access* says how a buffer is walked
-by the loops of a nest. An *expression* says what one element is; equal expressions of a nest are one object, so that
-each is computed once.
+Buffers are numbered: the tensors that are read, then those that are written, then those that only the kernel sees. An
+*access* says how a buffer is walked by the loops of a nest. An *expression* says what one element is; equal expressions
+of a nest are one object, so that each is computed once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rekindle.codegen.loops.scalars import Scalar
 
 
 class Step(Enum):
-    """How an access moves along the innermost loop."""
+    """How an access moves along the loop that vectors go along."""
 
     STAYS = "0"
     """Not at all: all iterations of it see one element."""
@@ -33,6 +33,8 @@ class Access:
     step: Step
     is_fixed: bool = False
     """Whether it stays at one element in all loops of the nest."""
+    stays: bool = False
+    """Whether it stays at one element in all loops that are folded; where none are, in the innermost."""
 
 
 Datum = int | float | bool | str | None
@@ -44,7 +46,7 @@ class Expression:
 
     Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
     are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many
-    iterations the innermost loop has). ``cast`` makes it the type ``scalar``. The others are those that
+    iterations the folded loops have). ``cast`` makes it the type ``scalar``. The others are those that
     :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions.
     """
 
@@ -64,8 +66,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Fold an expression along the innermost loop: ``sum``, ``maximum``, ``minimum``, ``any``, ``all``; ``result`` is
-    the expression that stands for what comes out, which has the type of ``value``."""
+    """Fold an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or ``argmaximum`` and
+    ``argminimum``, which tell the how manieth element is the first such. ``result`` is the expression that stands for
+    what comes out, which has the type of ``value``, or is an i64."""
 
     kind: str
     value: Expression
@@ -74,7 +77,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One walk along the innermost loop."""
+    """One walk along the folded loops."""
 
     stores: tuple[Store, ...] = ()
     reductions: tuple[Reduction, ...] = ()
@@ -82,19 +85,32 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """``rank`` loops around each other. The innermost one is walked by vectors, once for each phase, and ``last``
-    stores what does not depend on it. The iterations of the others are independent, and those of the innermost too
-    where nothing is reduced."""
+    """``rank`` loops around each other. The last ``folded`` of them are walked once for each phase, and ``last`` stores
+    what does not depend on them. The iterations of the others are independent, and without ``folded`` those of all.
+
+    Vectors go along the innermost loop; or ``across``: along the innermost of those that are not folded.
+    """
 
     rank: int
     accesses: tuple[Access, ...]
     phases: tuple[Phase, ...]
     last: tuple[Store, ...] = ()
+    folded: int = 0
+    across: bool = False
 
     @property
-    def is_reduction(self) -> bool:
-        """Whether one thread has to do all phases of the innermost loop."""
-        return len(self.phases) > 1 or bool(self.last) or any(phase.reductions for phase in self.phases)
+    def is_whole(self) -> bool:
+        """Whether all loops are folded."""
+        return self.folded == self.rank
+
+    @property
+    def folded_loops(self) -> range:
+        return range(self.rank - self.folded, self.rank)
+
+    @property
+    def vector_loop(self) -> int:
+        """The loop that vectors go along."""
+        return self.rank - self.folded - 1 if self.across else self.rank - 1
 
     @property
     def parameters(self) -> int:
@@ -104,9 +120,11 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64."""
+    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64.
+    Buffers behind those of the outputs are ``temporaries``, which live as long as the call."""
 
     inputs: tuple[Scalar, ...]
     outputs: tuple[Scalar, ...]
     arguments: tuple[Scalar, ...]
     nests: tuple[Nest, ...]
+    temporaries: tuple[Scalar, ...] = ()

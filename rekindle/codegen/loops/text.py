@@ -10,8 +10,8 @@
         store out0[*, 1] = %2
 
 In brackets stands how an access moves along each loop: ``0`` not at all, ``1`` to the next element, ``s`` by some
-stride; ``*`` stands for any of these in the outer loops. ``in0'`` is another access to the same tensor, from another
-place or with other strides.
+stride; ``*`` stands for any of these in loops that vectors do not go along. ``in0'`` is another access to the same
+tensor, from another place or with other strides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def kernel_text(kernel: Kernel) -> str:
     if kernel.arguments:
         inputs += "; " + ", ".join(f"a{n}: {scalar}" for n, scalar in enumerate(kernel.arguments))
     outputs = ", ".join(f"out{n}: {scalar}" for n, scalar in enumerate(kernel.outputs))
-    lines = [f"kernel({inputs}) -> ({outputs})"]
+    head = f"kernel({inputs}) -> ({outputs})"
+    if kernel.temporaries:
+        head += " with (" + ", ".join(f"temp{n}: {scalar}" for n, scalar in enumerate(kernel.temporaries)) + ")"
+    lines = [head]
     for nest in kernel.nests:
         lines += _NestText(kernel, nest).lines()
     return "\n".join(lines) + "\n"
@@ -39,24 +42,30 @@ class _NestText:
         self.names: dict[Expression, str] = {}
         self.accesses: list[str] = []
         seen: dict[int, int] = {}
+        names = [f"in{number}" for number in range(len(kernel.inputs))]
+        names += [f"out{number}" for number in range(len(kernel.outputs))]
+        names += [f"temp{number}" for number in range(len(kernel.temporaries))]
         for access in nest.accesses:
-            inputs = len(kernel.inputs)
-            name = f"in{access.buffer}" if access.buffer < inputs else f"out{access.buffer - inputs}"
+            name = names[access.buffer]
             primes = "'" * seen.get(access.buffer, 0)
             seen[access.buffer] = len(primes) + 1
-            outer = "0" if access.is_fixed else "*"
-            places = ", ".join([outer] * (nest.rank - 1) + [access.step.value])
-            self.accesses.append(f"{name}{primes}[{places}]")
+            places = ["0" if access.is_fixed else "*"] * (nest.rank - nest.folded)
+            places += ["0" if access.stays else "*"] * nest.folded
+            places[nest.vector_loop] = access.step.value
+            self.accesses.append(f"{name}{primes}[{', '.join(places)}]")
 
     def lines(self) -> Iterator[str]:
-        plural = "s" if self.nest.rank != 1 else ""
-        yield f"  for {self.nest.rank} loop{plural}:"
-        several = self.nest.is_reduction
+        nest = self.nest
+        head = f"for {nest.rank} loop{'s' if nest.rank != 1 else ''}"
+        if nest.folded > 1 or nest.across:
+            head += f", {nest.folded} folded" + (", across" if nest.across else "")
+        yield f"  {head}:"
+        several = bool(nest.folded)
         indent = "      " if several else "    "
         for phase in self.nest.phases:
             self.names.clear()
             if several:
-                yield "    along the innermost:"
+                yield f"    along the {'innermost' if nest.folded == 1 else f'{nest.folded} innermost'}:"
             for store in phase.stores:
                 yield from self._store(store, indent)
             for reduction in phase.reductions:
@@ -74,7 +83,7 @@ class _NestText:
     def _reduction(self, reduction: Reduction, indent: str) -> Iterator[str]:
         yield from self._expression(reduction.value, indent)
         value = reduction.value
-        yield f"{indent}r{reduction.result.datum} : {value.scalar} = {reduction.kind} of {self.names[value]}"
+        yield f"{indent}r{reduction.result.datum} : {reduction.result.scalar} = {reduction.kind} of {self.names[value]}"
 
     def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
         """The lines that compute ``expression`` and were not written yet."""

@@ -10,6 +10,7 @@ from rekindle.codegen.operators import (
     comparisons as comparisons,
     conversions as conversions,
     functions as functions,
+    reductions as reductions,
     rows as rows,
     views as views,
 )

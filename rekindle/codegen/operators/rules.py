@@ -25,6 +25,10 @@ class Result(Enum):
     """Bool; it is computed with what all operands promote to."""
     SELF = "self"
     """That of the first operand; it is computed with."""
+    SUM = "sum"
+    """The same, but integers become int64; or what the argument ``dtype`` tells."""
+    INDEX = "index"
+    """int64; it is computed with the first operand's."""
     GIVEN = "given"
     """The one that the argument ``dtype`` tells; what is computed with is that of the first operand."""
 

@@ -1,0 +1,127 @@
+"""Elements between memory and vector registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rekindle.codegen.emission.names import Function
+from rekindle.codegen.emission.registers import element_type, memory_type, splat, suffix, vector
+from rekindle.codegen.loops.form import Access, Nest, Step
+from rekindle.codegen.loops.scalars import BOOL, Scalar
+
+
+def spread(f: Function, value: str, type: str, lanes: int) -> str:
+    """``value`` in all lanes."""
+    if lanes == 1:
+        return value
+    whole = vector(type, lanes)
+    one = f.let(f"insertelement {whole} poison, {type} {value}, i64 0")
+    zeros = f"<{lanes} x i32> zeroinitializer"
+    return f.let(f"shufflevector {whole} {one}, {whole} poison, {zeros}")
+
+
+def store_one(f: Function, scalar: Scalar, value: str, place: str) -> None:
+    """Write one element."""
+    if scalar is BOOL:
+        value = f.let(f"zext i1 {value} to i8")
+    f.do(f"store {memory_type(scalar)} {value}, ptr {place}, align {scalar.size}")
+
+
+def load_one(f: Function, scalar: Scalar, place: str) -> str:
+    """Read one element."""
+    value = f.let(f"load {memory_type(scalar)}, ptr {place}, align {scalar.size}")
+    return f.let(f"icmp ne i8 {value}, 0") if scalar is BOOL else value
+
+
+@dataclass(slots=True)
+class Memory:
+    """Reads and writes vectors of the accesses of a nest. ``steps`` are their strides along the loop that vectors go
+    along. Each takes where that loop begins, how many elements on, and a mask of what may be touched, if not all."""
+
+    f: Function
+    nest: Nest
+    lanes: int
+    steps: list[str]
+
+    def load(self, number: int, start: str, at: str, mask: str | None) -> str:
+        f, access, lanes = self.f, self.nest.accesses[number], self.lanes
+        if access.step is Step.STAYS:
+            return spread(f, load_one(f, access.scalar, start), element_type(access.scalar), lanes)
+        if access.step is Step.STRIDE:
+            value = self._gather(access, self.steps[number], start, at, mask)
+        else:
+            value = self._load(access, self._place(access, start, at), mask)
+        if access.scalar is BOOL:
+            return f.let(f"icmp ne {vector('i8', lanes)} {value}, {splat('i8', '0', lanes)}")
+        return value
+
+    def store(self, number: int, start: str, value: str, at: str, mask: str | None) -> None:
+        f, access, lanes = self.f, self.nest.accesses[number], self.lanes
+        stored = memory_type(access.scalar)
+        whole, align = vector(stored, lanes), access.scalar.size
+        if access.scalar is BOOL:
+            value = f.let(f"zext {vector('i1', lanes)} {value} to {whole}")
+        if access.step is not Step.NEXT:
+            self._scatter(access, self.steps[number], start, value, at, mask)
+            return
+        place = self._place(access, start, at)
+        if mask is None:
+            f.do(f"store {whole} {value}, ptr {place}, align {align}")
+            return
+        symbol = f"llvm.masked.store.{suffix(stored, lanes)}.p0"
+        type = vector("i1", lanes)
+        f.module.declare(symbol, "void", whole, "ptr", "i32", type)
+        f.do(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
+
+    def _place(self, access: Access, start: str, at: str) -> str:
+        return self.f.let(f"getelementptr {memory_type(access.scalar)}, ptr {start}, i64 {at}")
+
+    def _load(self, access: Access, place: str, mask: str | None) -> str:
+        f, stored, lanes = self.f, memory_type(access.scalar), self.lanes
+        whole, align = vector(stored, lanes), access.scalar.size
+        if mask is None:
+            return f.let(f"load {whole}, ptr {place}, align {align}")
+        symbol = f"llvm.masked.load.{suffix(stored, lanes)}.p0"
+        type = vector("i1", lanes)
+        f.module.declare(symbol, whole, "ptr", "i32", type, whole)
+        return f.let(f"call {whole} @{symbol}(ptr {place}, i32 {align}, {type} {mask}, {whole} zeroinitializer)")
+
+    def _gather(self, access: Access, stride: str, start: str, at: str, mask: str | None) -> str:
+        f, lanes = self.f, self.lanes
+        stored = memory_type(access.scalar)
+        whole, type = vector(stored, lanes), vector("i1", lanes)
+        places = self._places(stride, start, at)
+        if lanes == 1:
+            return f.let(f"load {stored}, ptr {places}, align {access.scalar.size}")
+        symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"
+        f.module.declare(symbol, whole, f"<{lanes} x ptr>", "i32", type, whole)
+        given = splat("i1", "true", lanes) if mask is None else mask
+        return f.let(
+            f"call {whole} @{symbol}(<{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {given}, "
+            f"{whole} zeroinitializer)"
+        )
+
+    def _scatter(self, access: Access, stride: str, start: str, value: str, at: str, mask: str | None) -> None:
+        f, lanes = self.f, self.lanes
+        stored = memory_type(access.scalar)
+        whole, type = vector(stored, lanes), vector("i1", lanes)
+        places = self._places(stride, start, at)
+        if lanes == 1:
+            f.do(f"store {stored} {value}, ptr {places}, align {access.scalar.size}")
+            return
+        symbol = f"llvm.masked.scatter.{suffix(stored, lanes)}.v{lanes}p0"
+        f.module.declare(symbol, "void", whole, f"<{lanes} x ptr>", "i32", type)
+        given = splat("i1", "true", lanes) if mask is None else mask
+        f.do(
+            f"call void @{symbol}({whole} {value}, <{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {given})"
+        )
+
+    def _places(self, stride: str, start: str, at: str) -> str:
+        """The addresses of elements with gaps between them."""
+        f, lanes = self.f, self.lanes
+        place = f.let(f"getelementptr i8, ptr {start}, i64 {f.let(f'mul i64 {at}, {stride}')}")
+        if lanes == 1:
+            return place
+        count = ", ".join(f"i64 {lane}" for lane in range(lanes))
+        offsets = f.let(f"mul <{lanes} x i64> <{count}>, {spread(f, stride, 'i64', lanes)}")
+        return f.let(f"getelementptr i8, ptr {place}, <{lanes} x i64> {offsets}")

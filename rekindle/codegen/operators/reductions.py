@@ -1,0 +1,203 @@
+"""Operators that make one element of a row: sums, extremes and where they are, variances, norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rekindle.codegen.loops.builder import Builder, Unsupported
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loops.scalars import BOOL, F64, I64, U8
+from rekindle.codegen.operators.rows import ROWS, Row, RowRule, floats, length, moments, total
+from rekindle.codegen.operators.rules import Result
+
+E = Expression
+Build = Callable[..., E]
+
+
+def _folds(
+    *operators: str,
+    result: Result = Result.SELF,
+    is_ordered: bool = False,
+    is_variance: bool = False,
+) -> Callable[[Build], Build]:
+    """Register an output for operators, which are named with the parameter that has the dimensions: ``sum(dim)``.
+    Outputs of one operator are registered one after the other."""
+
+    def decorate(build: Build) -> Build:
+        for operator in operators:
+            name, _, dims = operator.removesuffix(")").partition("(")
+            rule = RowRule(build, dims, is_folded=True, result=result, is_ordered=is_ordered, is_variance=is_variance)
+            ROWS[f"aten::{name}"] = (*ROWS.get(f"aten::{name}", ()), rule)
+        return build
+
+    return decorate
+
+
+@_folds("sum", "sum.dim_IntList(dim)", result=Result.SUM)
+def sum_(b: Builder, row: Row, self: E, *_: object) -> E:
+    if self.scalar is BOOL:
+        raise Unsupported("a sum as truth values")
+    return total(b, row, self)
+
+
+@_folds("nansum(dim)", result=Result.SUM)
+def nansum(b: Builder, row: Row, self: E, *_: object) -> E:
+    return total(b, row, b.select(b.is_nan(self), b.like(0, self), self))
+
+
+@_folds("mean", "mean.dim(dim)", result=Result.SUM)
+def mean(b: Builder, row: Row, self: E, *_: object) -> E:
+    floats(self)
+    return b.div(total(b, row, self), b.cast(b.length(), self.scalar))
+
+
+@_folds("prod", "prod.dim_int(dim)", result=Result.SUM)
+def prod(b: Builder, row: Row, self: E, *_: object) -> E:
+    if self.scalar is BOOL:
+        raise Unsupported("a product as truth values")
+    return row.reduce("product", self)
+
+
+@_folds("count_nonzero(dim)", "count_nonzero.dim_IntList(dim)", result=Result.INDEX)
+def count_nonzero(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("sum", b.cast(b.truth(self), I64))
+
+
+@_folds("max", "max.dim(dim)", "amax(dim)")
+def amax(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("any" if self.scalar is BOOL else "maximum", self)
+
+
+@_folds("min", "min.dim(dim)", "amin(dim)")
+def amin(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("all" if self.scalar is BOOL else "minimum", self)
+
+
+def _ordered(b: Builder, value: E) -> E:
+    return b.cast(value, U8) if value.scalar is BOOL else value
+
+
+@_folds("max.dim(dim)", result=Result.INDEX, is_ordered=True)
+def index_of_max(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("argmaximum", _ordered(b, self))
+
+
+@_folds("min.dim(dim)", result=Result.INDEX, is_ordered=True)
+def index_of_min(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("argminimum", _ordered(b, self))
+
+
+@_folds("argmax(dim)", result=Result.INDEX, is_ordered=True)
+def argmax(b: Builder, row: Row, self: E, *_: object) -> E:
+    _no_truth(self)
+    return row.reduce("argmaximum", self)
+
+
+@_folds("argmin(dim)", result=Result.INDEX, is_ordered=True)
+def argmin(b: Builder, row: Row, self: E, *_: object) -> E:
+    _no_truth(self)
+    return row.reduce("argminimum", self)
+
+
+def _no_truth(value: E) -> None:
+    if value.scalar is BOOL:
+        raise Unsupported("the largest of truth values")
+
+
+@_folds("any", "any.dim(dim)", "any.dims(dim)", result=Result.TRUTH)
+def any_(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("any", b.truth(self))
+
+
+@_folds("all", "all.dim(dim)", "all.dims(dim)", result=Result.TRUTH)
+def all_(b: Builder, row: Row, self: E, *_: object) -> E:
+    return row.reduce("all", b.truth(self))
+
+
+@_folds("logsumexp(dim)")
+def logsumexp(b: Builder, row: Row, self: E, *_: object) -> E:
+    floats(self)
+    largest = row.reduce("maximum", self)
+    is_infinite = b.compare("eq", b.call("abs", largest), b.like(math.inf, largest))
+    shift = b.select(is_infinite, b.like(0.0, largest), largest)
+    return b.add(b.call("log", total(b, row, b.call("exp", b.sub(self, shift)))), shift)
+
+
+# ----------------------------------------------------------------------------------------------------------- variances
+
+
+def _variance(b: Builder, row: Row, self: E, less: E) -> E:
+    floats(self)
+    _, squares = moments(b, row, self)
+    degrees = b.clamp_min(b.sub(length(b), less), b.like(0.0, squares))
+    return b.cast(b.div(squares, degrees), self.scalar)
+
+
+def _given_or_one(b: Builder, correction: E | None) -> E:
+    return b.constant(1.0, F64) if correction is None else b.cast(correction, F64)
+
+
+@_folds("var.correction(dim)", is_variance=True)
+def var(b: Builder, row: Row, self: E, dim: object, correction: E | None, keepdim: bool) -> E:
+    return _variance(b, row, self, _given_or_one(b, correction))
+
+
+@_folds("std.correction(dim)", is_variance=True)
+def std(b: Builder, row: Row, self: E, dim: object, correction: E | None, keepdim: bool) -> E:
+    return b.call("sqrt", var(b, row, self, dim, correction, keepdim))
+
+
+@_folds("var.dim(dim)", is_variance=True)
+def var_dim(b: Builder, row: Row, self: E, dim: object, unbiased: bool, keepdim: bool) -> E:
+    return _variance(b, row, self, b.constant(float(unbiased), F64))
+
+
+@_folds("std.dim(dim)", is_variance=True)
+def std_dim(b: Builder, row: Row, self: E, dim: object, unbiased: bool, keepdim: bool) -> E:
+    return b.call("sqrt", var_dim(b, row, self, dim, unbiased, keepdim))
+
+
+@_folds("var", is_variance=True)
+def var_of_all(b: Builder, row: Row, self: E, unbiased: bool) -> E:
+    return var_dim(b, row, self, None, unbiased, False)
+
+
+@_folds("std", is_variance=True)
+def std_of_all(b: Builder, row: Row, self: E, unbiased: bool) -> E:
+    return b.call("sqrt", var_of_all(b, row, self, unbiased))
+
+
+# --------------------------------------------------------------------------------------------------------------- norms
+
+
+@_folds("linalg_vector_norm(dim)")
+def linalg_vector_norm(b: Builder, row: Row, self: E, ord: E, *_: object) -> E:
+    return _norm(b, row, self, ord)
+
+
+@_folds("norm.Scalar", "norm.ScalarOpt_dim(dim)")
+def norm(b: Builder, row: Row, self: E, p: E | None, *_: object) -> E:
+    return _norm(b, row, self, p)
+
+
+def _norm(b: Builder, row: Row, self: E, p: E | None) -> E:
+    floats(self)
+    size = b.call("abs", self)
+    order: Any = 2.0 if p is None else p.datum
+    if p is not None and p.kind != "constant":
+        raise Unsupported("a norm of an order that is not constant")
+    if order == 2:
+        return b.call("sqrt", total(b, row, b.mul(self, self)))
+    if order == 1:
+        return total(b, row, size)
+    if order == math.inf:
+        return row.reduce("maximum", size)
+    if order == -math.inf:
+        return row.reduce("minimum", size)
+    if order == 0:
+        is_there = b.compare("ne", self, b.like(0.0, self))
+        return total(b, row, b.select(is_there, b.like(1.0, self), b.like(0.0, self)))
+    power = b.like(order, self)
+    return b.call("pow", total(b, row, b.call("pow", size, power)), b.reciprocal(power))
