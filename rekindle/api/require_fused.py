@@ -94,7 +94,8 @@ class _Watch:
     def _fallen(self, group: FusedGroup) -> Iterator[FusionBlocker]:
         before = self._fell.get(group, {})
         for why, count in group.falls.items():
-            if count > before.get(why, 0) and why != TOO_EARLY:
+            fell = count > before.get(why, 0) or (group.has_given_up and why == NO_KERNEL)
+            if fell and why != TOO_EARLY:
                 reason = f"{why}: {group.refusals[-1]}" if why == NO_KERNEL and group.refusals else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
                 what = ", ".join(node.kind for node in nodes)

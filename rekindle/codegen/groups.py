@@ -12,6 +12,7 @@ A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operat
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
@@ -24,7 +25,7 @@ from rekindle.codegen.launches import Launch, Recipe, recipe
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.tensor_calls import TensorCalls
 from rekindle.codegen.loops.builder import Unsupported
-from rekindle.ir.execution import callable_of
+from rekindle.ir.execution import Provisional, callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
@@ -40,9 +41,9 @@ _REFUSED: Final = 4
 PATIENCE = 3000.0
 """How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
 made. In the third call it is made in any case, unless the group stands in a loop."""
-_PER_OPERATOR: Final = 1.0
+_PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
-"""Microseconds."""
+"""Microseconds, with what the plan and PyTorch do around an operator."""
 
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
@@ -51,8 +52,9 @@ TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
-class FusedGroup:
-    """Runs ``graph``; see the module. It is what :attr:`function` calls where no launch fits that it knows.
+class FusedGroup(Provisional):
+    """Runs ``graph``; see the module. Where kernels are to be had, :meth:`function` takes its place, which calls it
+    where no launch fits that it knows.
 
     ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
     they come from. ``refusals`` say why there was no kernel, in the order in which that came up; ``falls`` count the
@@ -63,6 +65,7 @@ class FusedGroup:
     """
 
     def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
+        super().__init__()
         self.graph = graph
         self.name = name
         self.launches: dict[Hashable, Launch | None] = {}
@@ -72,8 +75,7 @@ class FusedGroup:
         self._tries = MOST_RECIPES
         self._patience = patience
         self._each_call = each_call
-        self._spent = 0.0
-        self._by_operators: Callable[..., Any] | None = None
+        self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
         self._calls: TensorCalls | None = None
         _GROUPS[graph] = ref(self)
 
@@ -81,6 +83,11 @@ class FusedGroup:
     def is_waiting(self) -> bool:
         """Whether no kernel has been asked for yet: there were too few calls."""
         return self._tries == MOST_RECIPES
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether there has been no kernel so far, and will be none."""
+        return self._tries <= 0 and not self.recipes
 
     def hurry(self) -> None:
         """Make kernels from the next call on, whether they pay or not."""
@@ -96,21 +103,27 @@ class FusedGroup:
         return function
 
     def __call__(self, *inputs: Any) -> Any:
-        why = NO_KERNEL
-        if self._tries > 0 or self.launches:
-            key = self._key(inputs)
-            if isinstance(key, str):
-                why = key
+        key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
+        if isinstance(key, str):
+            why = key
+        else:
+            if key in self.launches:
+                launch = self.launches[key]
+                self._tries -= launch is None and not self.recipes
             else:
-                launch = self.launches[key] if key in self.launches else self._new_launch(key, inputs)
-                if launch is not None:
-                    return launch(inputs)
-                if key not in self.launches and self._tries > 0:
-                    why = TOO_EARLY
+                launch = self._new_launch(key, inputs)
+            if launch is not None:
+                return launch(inputs)
+            why = NO_KERNEL
+            if self.has_given_up:
+                self.settle(self._operators)
         self.falls[why] = self.falls.get(why, 0) + 1
-        if self._by_operators is None:
-            self._by_operators = callable_of(self.graph, self.name)
-        return self._by_operators(*inputs)
+        return self._operators(*inputs)
+
+    @cached_property
+    def _operators(self) -> Callable[..., Any]:
+        """What runs the operators one by one."""
+        return callable_of(self.graph, self.name)
 
     @staticmethod
     def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
@@ -143,7 +156,7 @@ class FusedGroup:
             if launch is not None:
                 break
         else:
-            if self._tries <= 0 or not self._pays(inputs):
+            if self._tries <= 0:
                 return None
             launch = self._first_launch(layouts)
         while len(self.launches) >= MOST_LAUNCHES:
@@ -154,14 +167,9 @@ class FusedGroup:
     def _pays(self, inputs: Sequence[Any]) -> bool:
         """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
         foreseen, not measured, so that a program does the same whenever it runs."""
-        if self._patience > 0:
-            elements = max((each.numel() for each in inputs if isinstance(each, Tensor)), default=0)
-            operators = sum(node.kind.startswith("aten::") for node in self.graph.nodes)
-            self._spent += operators * (_PER_OPERATOR + _PER_ELEMENT * elements) + self._each_call
-            if self._spent < self._patience:
-                return False
-            self._spent = 0.0
-        return True
+        elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
+        self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements) + self._each_call
+        return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type]) -> Launch | None:
         """The first launch of a new recipe."""
@@ -175,7 +183,10 @@ class FusedGroup:
         launch = made.launch(layouts)
         assert launch is not None, "a recipe has to serve what it was made for"
         self.recipes.append(made)
-        if self._calls is not None and made.default_dtype is None:
+        if made.default_dtype is None:
+            if self._calls is None:
+                self.settle(self.function())
+            assert self._calls is not None
             self._calls.add(made.native(launch))
         return launch
 
@@ -217,7 +228,7 @@ def _is_watched() -> bool:
 
 def _operation(node: Node) -> Operation:
     each_call = 0.0 if _stands_in_loop(node) else PATIENCE / 2.5
-    return FusedGroup(node.get_graph("Subgraph"), patience=PATIENCE, each_call=each_call).function()
+    return FusedGroup(node.get_graph("Subgraph"), patience=PATIENCE, each_call=each_call)
 
 
 def _stands_in_loop(node: Node) -> bool:

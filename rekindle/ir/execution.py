@@ -27,3 +27,29 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
         SchemaError: nothing is registered that runs one of the nodes.
     """
     return runner(graph, name, optimized)
+
+
+class Provisional:
+    """An operation of a node, until something faster takes its place wherever it is called."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[dict[str, Any], str]] = []
+        self._settled: Callable[..., Any] | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the node."""
+        raise NotImplementedError
+
+    def stands_at(self, names: dict[str, Any], name: str) -> None:
+        """Say that it is called as the global variable ``name`` among ``names``."""
+        if self._settled is not None:
+            names[name] = self._settled
+        else:
+            self._places.append((names, name))
+
+    def settle(self, function: Callable[..., Any]) -> None:
+        """Have ``function`` called instead, everywhere."""
+        self._settled = function
+        for names, name in self._places:
+            names[name] = function
+        self._places.clear()

@@ -25,6 +25,7 @@ from typing import Any
 
 from rekindle.analysis.effects import RUNS_NOW
 from rekindle.ir.collection import no_collection
+from rekindle.ir.execution import Provisional
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code
@@ -54,6 +55,9 @@ class ExecutionPlan:
             self._indices = writer.indices
             names = {**writer.names, _PLAN: self}
             exec(compile(self.source, f"<rekindle plan of {code.name}>", "exec"), names)  # noqa: S102 (the text is ours)
+            for name, value in writer.names.items():
+                if isinstance(value, Provisional):
+                    value.stands_at(names, name)
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:

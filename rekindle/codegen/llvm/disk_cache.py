@@ -131,11 +131,11 @@ class DiskCache:
         for _, size, path in files:
             if total <= self.limit * 3 // 4:
                 break
-            _remove(path)
+            _remove(Path(path))
             total -= size
         return total
 
-    def _files(self) -> Iterator[tuple[float, int, Path]]:
+    def _files(self) -> Iterator[tuple[float, int, str]]:
         """When each object was used last, its size, its path. Files that nobody finished are removed."""
         try:
             entries = list(os.scandir(self.directory))
@@ -146,11 +146,10 @@ class DiskCache:
                 status = entry.stat(follow_symlinks=False)
             except OSError:  # another process was faster
                 continue
-            path = Path(entry.path)
             if entry.name.endswith(_SUFFIX):
-                yield status.st_mtime, status.st_size, path
+                yield status.st_mtime, status.st_size, entry.path
             elif entry.name.endswith(_UNFINISHED) and status.st_mtime < time.time() - _FORGOTTEN:
-                _remove(path)
+                _remove(Path(entry.path))
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:

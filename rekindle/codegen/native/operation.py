@@ -23,7 +23,7 @@ from rekindle.codegen.native.picking import library_module, region_module
 from rekindle.codegen.native.regions import REGION, has_loop
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.attributes import constant_value
-from rekindle.ir.execution import callable_of
+from rekindle.ir.execution import Provisional, callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ops.declare import implements_for_node
@@ -39,7 +39,7 @@ _ENDLESS = 2**63 - 1
 @implements_for_node(f"{REGION}(...) -> ...", effects=Effects.SPECIAL)
 def native_region(node: Node) -> Operation:
     """Runs its subgraph, which knows numbers and lists of numbers only."""
-    return NativeRegion(node.get_graph("Subgraph")).__call__
+    return NativeRegion(node.get_graph("Subgraph"))
 
 
 def region_text(graph: Graph) -> str:
@@ -56,13 +56,12 @@ def _library_text() -> str:
     return "\n".join([lists_text(), objects_text(offset), DECLARATIONS])
 
 
-class NativeRegion:
+class NativeRegion(Provisional):
     """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
     code, once there is any."""
 
-    __slots__ = ("_patience", "_plan", "_run", "code", "graph")
-
     def __init__(self, graph: Graph) -> None:
+        super().__init__()
         self.graph = graph
         self.code: NativeCode | None = None
         self._plan: Callable[..., Any] | None = None
@@ -81,6 +80,7 @@ class NativeRegion:
             finally:
                 self._patience -= time.perf_counter() - started
         self._run = self._compile()
+        self.settle(self._run)
         return self._run(*inputs)
 
     def _compile(self) -> Callable[..., Any]:
