@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
     from rekindle.errors import RekindleError as RekindleError
+    from rekindle.export.program import to_exported as to_exported
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.asynchrony import Await as Await
     from rekindle.program.asynchrony import (
@@ -127,6 +128,7 @@ _HOMES: Final[dict[str, str]] = {
     "set_fusion_strategy": "rekindle.runtime.settings",
     "set_profiled_runs": "rekindle.runtime.profiling",
     "stages": "rekindle.api.stages",
+    "to_exported": "rekindle.export.program",
     "uninstall": "rekindle.api.install",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",

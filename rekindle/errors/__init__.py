@@ -34,6 +34,10 @@ from rekindle.errors.exceptions import (
     UnsupportedError as UnsupportedError,
     VerificationError as VerificationError,
 )
+from rekindle.errors.exporting import (
+    ExportError as ExportError,
+    ExportProblem as ExportProblem,
+)
 from rekindle.errors.frames import (
     CompilationFrame as CompilationFrame,
     compiling as compiling,

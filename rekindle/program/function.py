@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from rekindle.errors import ArgumentError
@@ -183,15 +183,25 @@ class Overloaded:
         return [Method(self.owner, record) for record in self._records]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        record, bound = self._bound(args, kwargs)
+        return binder_of(record).result(execute(record, bound))
+
+    def fitting(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function | Method:
+        """The overload that a call with these arguments runs.
+
+        Raises:
+            ArgumentError: they fit none.
+        """
+        record, _ = self._bound(args, kwargs)
+        return Function(record) if self.owner is None else Method(self.owner, record)
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[FunctionRecord, Sequence[Any]]:
         reasons: list[str] = []
         for record in self._records:
-            binder = binder_of(record)
             try:
-                bound = binder.bind(args if self.owner is None else (self.owner, *args), kwargs)
+                return record, binder_of(record).bind(args if self.owner is None else (self.owner, *args), kwargs)
             except ArgumentError as error:
                 reasons.append(str(error))
-            else:
-                return binder.result(execute(record, bound))
         raise ArgumentError("the arguments fit none of the overloads:\n" + "\n".join(reasons))
 
     def __repr__(self) -> str:

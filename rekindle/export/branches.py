@@ -1,0 +1,266 @@
+"""`if` on a condition that only the run tells: ``torch.cond``.
+
+Where the ways through both blocks leave values that can be told apart by tensors alone, the results of the `if` are
+those of ``torch.cond``. Where they cannot (None and a Tensor, lists of different lengths, a flag that `break` and
+`return` set), all that follows goes into the branches too, so that each of them knows what it has::
+
+    if c:                            cond(c, lambda x: (sin(x),), lambda x: (g(x),), (x,))
+        return sin(x)      becomes
+    return g(x)
+
+A branch that only raises is an assertion that the run does not come there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch import SymBool, Tensor
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from rekindle.errors import ExportProblem
+from rekindle.export import numbers
+from rekindle.export.machine import Frame, Machine, ProgramRaises
+from rekindle.export.merging import Mismatch, Template, World, unify
+from rekindle.export.rehearsal import (
+    Operands,
+    Rehearsal,
+    note_shared,
+    rehearse,
+    slot_tensors,
+    supposed,
+    unaliased,
+    values_of,
+)
+from rekindle.export.values import Copier, Late
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ops.exceptions import make_exception
+
+_HARMLESS: Final = frozenset(
+    {
+        *("prim::Constant", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq", "aten::ne", "aten::Bool"),
+        *("aten::sum", "aten::any", "aten::all", "aten::size", "aten::dim", "aten::__not__", "aten::abs", "aten::len"),
+    }
+)
+"""Kinds that may run though the program would not have run them: they change nothing, and hardly ever raise."""
+
+_LATE_USES: Final = frozenset(
+    {
+        *("aten::add", "aten::sub", "aten::mul", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq"),
+        *("aten::ne", "prim::Return", "prim::If", "prim::Loop", "prim::TupleConstruct"),
+    }
+)
+"""Kinds that do as well with an int that only the run tells."""
+
+
+def branch(machine: Machine, frame: Frame, node: Node) -> None:
+    """Go on behind or in a ``prim::If``."""
+    condition = numbers.settled(frame.activation.env[node.inputs[0]])
+    if isinstance(condition, bool):
+        machine.enter_block(frame, node.blocks[0 if condition else 1], node)
+        return
+    machine.note_reads([condition])
+    if _combine(machine, frame, node, condition):
+        return
+    ways = [_way(frame, block, None) for block in node.blocks]
+    surviving = machine.surviving(machine.frames)
+    rehearsals = [rehearse(machine, [way], surviving) for way in ways]
+    if _settle_raise(machine, frame, node, condition, rehearsals):
+        return
+    first, second = rehearsals
+    try:
+        may_be_late = [_may_be_late(output) for output in node.outputs]
+        template = unify(first.world, second.world, surviving, may_be_late=may_be_late)
+    except Mismatch as mismatch:
+        _split(machine, frame, node, condition, mismatch, rehearsals)
+        return
+    values = _cond(machine, frame, node, condition, [[way] for way in ways], template, rehearsals, surviving)
+    machine.bind(frame.activation, node, values)
+
+
+def _way(frame: Frame, block: Block, owner: Node | None) -> Frame:
+    return Frame(frame.activation, block, block.return_node.next, owner)
+
+
+def _settle_raise(machine: Machine, frame: Frame, node: Node, condition: Any, rehearsals: Sequence[Rehearsal]) -> bool:
+    """Where a way raises: assert that the run does not take it, and go on with the other one."""
+    first, second = (rehearsal.raised for rehearsal in rehearsals)
+    if first is None and second is None:
+        return False
+    if first is not None and second is not None:
+        raise first
+    raised = first or second
+    assert raised is not None
+    wanted = numbers.negated(condition) if first is not None else condition
+    assert_true(machine, wanted, _message_of(raised))
+    machine.enter_block(frame, node.blocks[0 if first is None else 1], node)
+    return True
+
+
+def _message_of(raised: ProgramRaises) -> str:
+    node = raised.node
+    name = None
+    if len(node.inputs) > 1:
+        found = raised.frame.activation.env.get(node.inputs[1])
+        name = found if isinstance(found, str) else None
+    error = make_exception(raised.message, name)
+    place = node.range.place
+    return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
+
+
+def assert_true(machine: Machine, condition: Any, message: str) -> None:
+    """Have the exported program raise where ``condition`` does not hold."""
+    machine.session.assertions += 1
+    if isinstance(condition, SymBool):
+        torch._check(condition, lambda: message)
+    else:
+        torch.ops.aten._assert_async.msg(numbers.condition_tensor(condition), message)
+
+
+def _combine(machine: Machine, frame: Frame, node: Node, condition: Any) -> bool:
+    """``a and b``, ``a or b``: without a branch where computing both does no harm."""
+    if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
+        return False
+    if not all(inner.kind in _HARMLESS and not inner.blocks for block in node.blocks for inner in block.nodes):
+        return False
+    results: list[Any] = []
+    for block in node.blocks:
+        for inner in block.nodes:
+            machine.session.places.enter(frame.activation.steps, inner)
+            machine.execute(frame, inner)
+        results.append(frame.activation.env[block.outputs[0]])
+    first, second = results
+    if second is False:
+        result = numbers.both(condition, first)
+    elif first is True:
+        result = numbers.either(condition, second)
+    elif first is False:
+        result = numbers.both(numbers.negated(condition), second)
+    elif second is True:
+        result = numbers.either(numbers.negated(condition), first)
+    else:
+        taken = numbers.both(condition, first)
+        result = numbers.either(taken, numbers.both(numbers.negated(condition), second))
+    frame.activation.env[node.output] = result
+    return True
+
+
+def _may_be_late(value: Value) -> bool:
+    """Whether a number that only the run tells does as well for all that use ``value``."""
+    return all(use.user.kind in _LATE_USES for use in value.uses)
+
+
+def _split(
+    machine: Machine,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    mismatch: Mismatch,
+    rehearsals: Sequence[Rehearsal],
+) -> None:
+    """Have each branch go on to the end of the region by itself."""
+    session = machine.session
+    if session.budget > 0:
+        session.budget -= 1
+        ways = [[*machine.frames, _way(frame, block, node)] for block in node.blocks]
+        lasting = machine.surviving([])
+        both = [rehearse(machine, way, lasting) for way in ways]
+        if _settle_raise(machine, frame, node, condition, both):
+            return
+        try:
+            template = unify(both[0].world, both[1].world, lasting, is_strict=False)
+        except Mismatch as later:
+            mismatch = later
+        else:
+            machine.result = _cond(machine, frame, node, condition, ways, template, both, lasting)
+            return
+    try:
+        surviving = machine.surviving(machine.frames)
+        template = unify(rehearsals[0].world, rehearsals[1].world, surviving, is_strict=False)
+    except Mismatch:
+        pass
+    else:
+        blocks = [[_way(frame, block, None)] for block in node.blocks]
+        values = _cond(machine, frame, node, condition, blocks, template, rehearsals, surviving)
+        machine.bind(frame.activation, node, values)
+        return
+    if isinstance(condition, SymBool) and not free_unbacked_symbols(condition):
+        machine.enter_block(frame, node.blocks[0 if bool(condition) else 1], node)  # PyTorch guards what it is told
+        return
+    raise machine.problem(
+        frame,
+        node,
+        f"the branches of this 'if', which only the run decides, come to {mismatch}",
+        hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
+    )
+
+
+def _cond(
+    machine: Machine,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    ways: Sequence[Sequence[Frame]],
+    template: Template,
+    rehearsals: Sequence[Rehearsal],
+    surviving: Sequence[Any],
+) -> list[Any]:
+    """The values that go on, from a ``torch.cond`` of both ways."""
+    operands = Operands.of(template, rehearsals)
+    if operands.shared_memory() is not None:
+        raise machine.problem(
+            frame,
+            node,
+            "a branch of this 'if', which only the run decides, writes to a tensor that shares memory with another one"
+            " that the branches read",
+            hint="write to a copy: x = x.clone()",
+        )
+    count = len(template.slots)
+    if machine.session.rehearsals:
+        results: Sequence[Tensor] = [supposed(info) for info in template.slots]
+        note_shared(machine, template, rehearsals, results)
+        return values_of(template, results)
+    asserts = any(rehearsal.asserts for rehearsal in rehearsals)
+    if not template.slots and not operands.written and not asserts:
+        return values_of(template, [])  # nothing comes of it
+    functions = [_branch_function(machine, way, template, operands, surviving, asserts) for way in ways]
+    predicate = condition.tensor if isinstance(condition, Late) else condition
+    machine.session.places.enter(frame.activation.steps, node)
+    given = operands.tensors()
+    try:
+        results = torch.ops.higher_order.cond(predicate, functions[0], functions[1], given)
+    except (RuntimeError, AssertionError) as error:
+        if isinstance(error, ExportProblem):
+            raise
+        raise machine.problem(frame, node, f"torch.cond cannot hold the branches of this 'if': {error}") from error
+    machine.session.places.enter(frame.activation.steps, node)
+    if asserts:
+        *results, passed = results
+        torch.ops.aten._assert_async.msg(passed, "a check in a branch has failed")
+    for tensor, new in zip(operands.written.values(), results[count:], strict=True):
+        tensor.copy_(new)
+    note_shared(machine, template, rehearsals, results[:count])
+    return values_of(template, results[:count])
+
+
+def _branch_function(
+    machine: Machine,
+    frames: Sequence[Frame],
+    template: Template,
+    operands: Operands,
+    surviving: Sequence[Any],
+    asserts: bool,
+) -> Callable[..., tuple[Tensor, ...]]:
+    def run(*given: Any) -> tuple[Tensor, ...]:
+        replacements = operands.replacements(given)
+        copier = Copier(replacements)
+        copy = machine.fresh(machine.copied(frames, copier), copier, surviving)
+        world = World(copy.run(), copier)
+        written = [replacements[key] for key in operands.written]
+        # What checks something must give something that is used, or it would be thrown away as dead.
+        passed = [numbers.condition_tensor(True)] if asserts else []
+        return unaliased([*slot_tensors(template, world), *written, *passed], given)
+
+    return run

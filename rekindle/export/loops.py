@@ -1,0 +1,350 @@
+"""Loops: unrolled where the number of iterations is known, else ``while_loop``.
+
+A loop over a number that is known, and whose condition is known before each iteration, is nothing but its iterations
+one after the other. Else the loop is one operator::
+
+    while x.sum() < n:                     while_loop(lambda c, x, n: c,
+        x = x + x                becomes              lambda c, x, n: (sum(x + x) < n, x + x),
+                                                      (sum(x) < n, x), (n,))
+
+What an iteration changes is carried as tensors; numbers that stay the same are constants of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import SymInt, Tensor
+
+from rekindle.errors import ExportProblem
+from rekindle.export import numbers
+from rekindle.export.machine import Activation, Frame, Machine
+from rekindle.export.merging import Mismatch, Same, Slot, Template, World, tensor_for, unify, value_of
+from rekindle.export.rehearsal import (
+    Operands,
+    Rehearsal,
+    as_operand,
+    from_operand,
+    has_plain_strides,
+    note_shared,
+    rehearse,
+    slot_tensors,
+    stand_in,
+    supposed,
+    unaliased,
+    unrecorded,
+    values_of,
+)
+from rekindle.export.values import Copier, Late, LeafKey, number_as_tensor, plain
+from rekindle.ir.graph import Node, Value
+from rekindle.runtime.lowering import UNBOUNDED
+
+ROUNDS: Final = 8
+"""So often a body is rehearsed to find out what it changes."""
+
+FEW: Final = 16
+"""Loops of so many iterations at most are unrolled, though only the run may tell whether they are left early."""
+
+PEELED: Final = 2
+"""So many first iterations may stand before the operator, where they make variables what they stay from then on."""
+
+MOST: Final = 4096
+"""No more iterations than these are unrolled."""
+
+
+def start(machine: Machine, frame: Frame, node: Node) -> None:
+    """Reach the head of a loop for the first time."""
+    env = frame.activation.env
+    condition = env[node.inputs[1]]
+    iterate(machine, frame, node, 0, condition, [env[value] for value in node.inputs[2:]])
+
+
+def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
+    """Reach the head of a loop, before iteration number ``iteration``."""
+    limit = frame.activation.env[node.inputs[0]]
+    machine.note_reads([limit, condition])
+    condition = numbers.settled(condition)
+    within = limit if isinstance(limit, Late) else numbers.settled(plain(limit) > iteration)
+    if condition is False or within is False:
+        machine.bind(frame.activation, node, carried)
+        return
+    is_known = condition is True and within is True
+    if is_known and (iteration > 0 or _is_to_unroll(machine, frame, node, limit, carried)):
+        if iteration >= MOST:
+            raise machine.problem(
+                frame, node, f"this loop has more than {MOST} iterations, which is too many to unroll"
+            )
+        machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
+        return
+    try:
+        while_loop(machine, frame, node, iteration, condition, carried)
+    except Mismatch as mismatch:
+        if is_known and iteration < PEELED:
+            machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
+            return
+        raise machine.problem(
+            frame,
+            node,
+            "this loop, of which only the run tells how often it runs, changes the kind of what it carries:"
+            f" {mismatch}",
+            hint="give the variables before the loop values of the same kinds and shapes as it leaves, and write to a"
+            " tensor of the full size instead of appending to a list",
+        ) from None
+
+
+def _is_to_unroll(machine: Machine, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
+    """Whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
+    case."""
+    if isinstance(limit, int) and limit <= FEW:
+        return True
+    body = node.blocks[0]
+    if _is_true(body.outputs[0]):
+        return isinstance(limit, int)
+    rehearsal = rehearse(machine, [_body_frame(frame, node, [0, *carried])], machine.surviving(machine.frames))
+    return rehearsal.raised is not None or isinstance(numbers.settled(rehearsal.world.values[0]), bool)
+
+
+def _is_true(value: Value) -> bool:
+    node = value.node
+    return node.kind == "prim::Constant" and value.type.kind == "BoolType" and bool(node.attributes.get("value"))
+
+
+def _body_frame(frame: Frame, node: Node, arguments: Sequence[Any]) -> Frame:
+    body = node.blocks[0]
+    activation = Activation({**frame.activation.env}, frame.activation.steps)
+    activation.env.update(zip(body.inputs, arguments, strict=True))
+    return Frame(activation, body, body.return_node.next, None)
+
+
+# ----------------------------------------------------------------------------------------------------------- while_loop
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop that becomes an operator."""
+
+    frame: Frame
+    """Stands at the start of the body."""
+    template: Template
+    """What the values before and after an iteration have in common; its first value is the condition."""
+    rehearsal: Rehearsal
+    surviving: list[Any]
+    """The containers that matter behind an iteration."""
+    first: list[Any]
+    """What is in the slots before the first iteration."""
+    operands: Operands
+    limit: Any
+    """The most iterations that there are; None where there is no such number."""
+
+    @property
+    def condition(self) -> Any:
+        return self.template.values[0]
+
+
+def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
+    """What remains of a loop, as one operator.
+
+    Raises:
+        Mismatch: an iteration changes what no tensor can carry.
+    """
+    state = [condition, *carried]
+    start = _body_frame(frame, node, [iteration, *carried])
+    surviving = machine.surviving([*machine.frames, start])
+    outside = World(state, Copier({}))
+    template = Template([Same(value) for value in state])
+    limit = frame.activation.env[node.inputs[0]]
+    limit = None if isinstance(limit, int) and limit >= UNBOUNDED else limit
+    for _ in range(ROUNDS):
+        before, rehearsal = _rehearsed(machine, start, node, iteration, template, limit, surviving)
+        if rehearsal.raised is not None:
+            raise rehearsal.raised
+        found = unify(before, rehearsal.world, surviving, is_strict=False)
+        _check_slots(found)
+        if found.signature() == template.signature():
+            break
+        template = found
+    else:
+        raise Mismatch("values that differ in another way each time")
+    outside.copier.copies = {id(container): (container, container) for container in surviving}
+    first = found.leaves_of(outside)
+    operands = Operands.of(found, [rehearsal])
+    loop = _Loop(start, found, rehearsal, surviving, first, operands, limit)
+    _check_writes(machine, frame, node, loop)
+    values = _operator(machine, frame, node, iteration, loop)
+    machine.bind(frame.activation, node, values[1:])
+
+
+def _rehearsed(
+    machine: Machine,
+    start: Frame,
+    node: Node,
+    iteration: int,
+    template: Template,
+    limit: Any,
+    surviving: Sequence[Any],
+) -> tuple[World, Rehearsal]:
+    """The world before an iteration, of which nothing is known that ``template`` has a slot for, and the rehearsal of
+    the iteration."""
+    with unrecorded(machine):
+        counter = Late(
+            "int", stand_in(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
+        )
+        leaves = [value_of(info.kind, supposed(info)) for info in template.slots]
+    before: list[Any] = []
+
+    def prepare(frames: list[Frame], copier: Copier) -> None:
+        _begin(frames[0], node, counter, template.built(leaves, copier))
+        untouched = Copier(copier.replacements)
+        machine.copied([start], untouched)
+        before.extend((template.built(leaves, untouched), untouched))
+
+    rehearsal = rehearse(machine, [start], surviving, prepare)
+    return World(before[0], before[1], rehearsal.world.origins), rehearsal
+
+
+def _begin(frame: Frame, node: Node, counter: Any, state: Sequence[Any]) -> None:
+    body = node.blocks[0]
+    frame.activation.env.update(zip(body.inputs, [counter, *state[1:]], strict=True))
+
+
+def _check_slots(template: Template) -> None:
+    for info in template.slots:
+        a, b = info.examples
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            if any(not _is_same_size(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
+                raise Mismatch(f"a tensor of shape {_shape(a)} before an iteration and {_shape(b)} after it")
+
+
+def _is_same_size(a: Any, b: Any) -> bool:
+    if isinstance(a, SymInt) or isinstance(b, SymInt):
+        return numbers.settled(a == b) is True
+    return bool(a == b)
+
+
+def _shape(tensor: Tensor) -> str:
+    return "[" + ", ".join(str(size) for size in tensor.shape) + "]"
+
+
+def _check_writes(machine: Machine, frame: Frame, node: Node, loop: _Loop) -> None:
+    """Refuse a body that writes to what others can see in a way that cannot be carried."""
+    shared = loop.operands.shared_memory() is not None
+    seen = {
+        leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)
+    } | machine.session.foreign
+    for info, value in zip(loop.template.slots, loop.first, strict=True):
+        before = info.examples[0]
+        if isinstance(before, Tensor) and before.untyped_storage()._cdata in loop.rehearsal.memory:
+            shared |= isinstance(value, Tensor) and value.untyped_storage()._cdata in seen
+    if shared:
+        raise machine.problem(
+            frame,
+            node,
+            "the body of this loop, of which only the run tells how often it runs, writes to a tensor that others see"
+            " too",
+            hint="write to a copy: x = x.clone()",
+        )
+
+
+def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
+    """The condition and the carried values behind the loop."""
+    template, session = loop.template, machine.session
+    if session.rehearsals:
+        results: Sequence[Tensor] = [supposed(info) for info in template.slots]
+        note_shared(machine, template, [loop.rehearsal], results)
+        return values_of(template, results)
+    functions = _Functions(machine, node, loop)
+    session.places.enter(frame.activation.steps, node)
+    first = functions.first(iteration)
+    try:
+        results = torch.ops.higher_order.while_loop(
+            functions.goes_on, functions.body, first, tuple(functions.additional())
+        )
+    except (RuntimeError, AssertionError) as error:
+        if isinstance(error, ExportProblem):
+            raise
+        raise machine.problem(frame, node, f"while_loop cannot hold this loop: {error}") from error
+    session.places.enter(frame.activation.steps, node)
+    count = len(template.slots)
+    for tensor, new in zip(loop.operands.written.values(), results[1 + count :], strict=True):
+        tensor.copy_(new)
+    results = results[1 : 1 + count]
+    note_shared(machine, template, [loop.rehearsal], results)
+    return values_of(template, results)
+
+
+class _Functions:
+    """The functions that ``while_loop`` takes. What it carries: the number of the iteration, the slots, the tensors
+    that the body writes to; behind them comes what each iteration gets as it is."""
+
+    def __init__(self, machine: Machine, node: Node, loop: _Loop) -> None:
+        self.machine = machine
+        self.node = node
+        self.loop = loop
+        operands = loop.operands
+        self.written = list(operands.written)
+        self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
+
+    def first(self, iteration: int) -> tuple[Tensor, ...]:
+        """What is carried into the first iteration."""
+        tensors = []
+        for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
+            tensor = tensor_for(info.kind, value, info.example)
+            tensors.append(tensor if has_plain_strides(info) else tensor.contiguous())
+        written = list(self.loop.operands.written.values())
+        return unaliased([number_as_tensor(iteration), *tensors, *written], list(self.read.values()))
+
+    def additional(self) -> list[Any]:
+        """What every iteration gets as it is; the limit stands last, where only the run tells it."""
+        given = [as_operand(leaf) for leaf in self.read.values()]
+        if isinstance(self.loop.limit, (Late, SymInt)):
+            limit = self.loop.limit
+            given.append(limit.tensor if isinstance(limit, Late) else limit)
+        return given
+
+    def goes_on(self, counter: Tensor, *rest: Any) -> Tensor:
+        """Whether there is another iteration."""
+        limit, condition = self.loop.limit, self.loop.condition
+        result: Any = True
+        if isinstance(limit, Late):
+            result = Late("bool", torch.ops.aten.lt.Tensor(counter, rest[-1]))
+        elif limit is not None:
+            result = Late("bool", torch.ops.aten.lt.Scalar(counter, rest[-1] if isinstance(limit, SymInt) else limit))
+        if isinstance(condition, Slot):
+            result = numbers.both(result, Late("bool", rest[condition.index]))
+        return unaliased([numbers.condition_tensor(result)], [counter, *rest])[0]
+
+    def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+        """An iteration."""
+        loop, machine, template = self.loop, self.machine, self.loop.template
+        count, written_count = len(template.slots), len(self.written)
+        slots, written, given = rest[:count], rest[count : count + written_count], rest[count + written_count :]
+        replacements: dict[LeafKey, Any] = {
+            key: from_operand(leaf, value) for (key, leaf), value in zip(self.read.items(), given, strict=False)
+        }
+        replacements.update((key, tensor.clone()) for key, tensor in zip(self.written, written, strict=True))
+        copier = Copier(replacements)
+        frames = machine.copied([loop.frame], copier)
+        state = template.built(self._slot_values(slots), copier)
+        _begin(frames[0], self.node, Late("int", counter, self._limit(given)), state)
+        world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
+        changed = [replacements[key] for key in self.written]
+        following = torch.ops.aten.add.Tensor(counter, 1)
+        return unaliased([following, *slot_tensors(template, world), *changed], [counter, *rest])
+
+    def _limit(self, given: Sequence[Any]) -> Any:
+        limit = self.loop.limit
+        if limit is None or isinstance(limit, Late):
+            return -1
+        return given[-1] if isinstance(limit, SymInt) else limit
+
+    def _slot_values(self, slots: Sequence[Tensor]) -> list[Any]:
+        values: list[Any] = []
+        for info, tensor in zip(self.loop.template.slots, slots, strict=True):
+            before = info.examples[0]
+            if isinstance(before, Tensor) and before.untyped_storage()._cdata in self.loop.rehearsal.memory:
+                tensor = tensor.clone()  # operators of a higher order may not write to what they are given
+            values.append(value_of(info.kind, tensor))
+        return values

@@ -1,0 +1,303 @@
+"""What a node does while a program is exported: operators of the dispatcher run on FakeTensors and are recorded, those
+on numbers, lists and strings run now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
+
+from rekindle.export import numbers
+from rekindle.export.values import (
+    SYMBOLS,
+    Finished,
+    Late,
+    Object,
+    full,
+    is_known,
+    kind_of,
+    plain,
+)
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Operator
+from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
+from rekindle.ops.values import value_matches
+
+Handler = Callable[[Sequence[Any]], Any]
+
+
+def _size_at(args: Sequence[Any]) -> Any:
+    return args[0].shape[plain(args[1])]
+
+
+def _binary(kind: str, function: Callable[[Any, Any], Any]) -> Handler:
+    def run(args: Sequence[Any]) -> Any:
+        a, b = args[0], args[1]
+        late = numbers.late_arithmetic(kind, a, b)
+        if late is not None:
+            return late
+        a, b = plain(a), plain(b)
+        if kind_of(a) == "bool" and not is_known(a):
+            a = numbers.as_int(a)
+        if kind_of(b) == "bool" and not is_known(b):
+            b = numbers.as_int(b)
+        return numbers.settled(function(a, b))
+
+    return run
+
+
+def _append(args: Sequence[Any]) -> Any:
+    args[0].append(args[1])
+    return args[0]
+
+
+def _set_item(args: Sequence[Any]) -> Any:
+    args[0][plain(args[1])] = args[2]
+    return args[0]
+
+
+def _is_none(args: Sequence[Any]) -> Any:
+    return args[0] is None if args[1] is None else args[1] is None if args[0] is None else args[0] is args[1]
+
+
+def _is_not_none(args: Sequence[Any]) -> Any:
+    return not _is_none(args)
+
+
+def _tensor_of(args: Sequence[Any]) -> Any:
+    """``torch.tensor`` of numbers, some of which only the run tells."""
+    data, dtype, device, requires_grad = (*args, None, None, None)[:4]
+    wanted = None if dtype is None else DTYPES[dtype]
+    if isinstance(data, (list, tuple)) and not _has_unknown(data):
+        with _disable_current_modes():
+            made = torch.tensor(data, dtype=wanted, device=device, requires_grad=bool(requires_grad))
+        return made_of_numbers(made)
+    made = _stacked(data)
+    if wanted is None and made.dtype == torch.float64:
+        wanted = torch.get_default_dtype()
+    return made.to(device=device, dtype=wanted) if wanted is not None or device is not None else made
+
+
+def made_of_numbers(tensor: Tensor) -> Tensor:
+    """A tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
+    if tensor.dim() == 0 or tensor.numel() == 0:
+        value = tensor.item() if tensor.dim() == 0 else 0
+        shape = list(tensor.shape)
+        made: Tensor = torch.ops.aten.full.default(shape, value, dtype=tensor.dtype, device=tensor.device)
+    else:
+        made = torch.ops.aten.stack.default([made_of_numbers(part) for part in tensor])
+    return made
+
+
+def _stacked(data: Any) -> Tensor:
+    if isinstance(data, list):
+        return torch.stack([_stacked(item) for item in data])
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, Late):
+        return data.tensor
+    return numbers.condition_tensor(data) if kind_of(data) == "bool" else numbers_as_tensor(data)
+
+
+def numbers_as_tensor(value: Any) -> Tensor:
+    """An int, a float or a complex, known or not, as a tensor without dimensions."""
+    if isinstance(value, complex):
+        return full(value)
+    return full(value, torch.int64 if kind_of(value) == "int" else torch.float64)
+
+
+def _has_unknown(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_has_unknown(item) for item in data)
+    return isinstance(data, (Late, Tensor)) or not is_known(data)
+
+
+def _number_to_tensor(args: Sequence[Any]) -> Any:
+    made = _stacked(args[0])
+    return made.to(torch.get_default_dtype()) if made.dtype == torch.float64 else made
+
+
+def _set_grad_mode(args: Sequence[Any]) -> None:
+    torch._C._set_grad_enabled(args[0])
+
+
+HANDLERS: Final[dict[str, Handler]] = {
+    "aten::size.int": _size_at,
+    "aten::size": lambda args: list(args[0].shape),
+    "aten::stride.int": lambda args: args[0].stride()[args[1]],
+    "aten::dim": lambda args: args[0].dim(),
+    "aten::len.Tensor": lambda args: args[0].shape[0],
+    "aten::numel": lambda args: args[0].numel(),
+    "aten::is_floating_point": lambda args: args[0].is_floating_point(),
+    "aten::is_complex": lambda args: args[0].is_complex(),
+    "aten::Bool.Tensor": lambda args: numbers.truth_of(args[0]),
+    "aten::Bool.int": lambda args: numbers.truth_of(args[0]),
+    "aten::Bool.float": lambda args: numbers.truth_of(args[0]),
+    "aten::Int.Tensor": lambda args: numbers.number_of_tensor(args[0], "int"),
+    "aten::Int.bool": lambda args: numbers.as_int(args[0]),
+    "aten::Int.float": lambda args: numbers.as_int(args[0]),
+    "aten::Int.Scalar": lambda args: numbers.as_int(args[0]),
+    "aten::IntImplicit": lambda args: numbers.number_of_tensor(args[0], "int"),
+    "aten::Float.Tensor": lambda args: numbers.number_of_tensor(args[0], "float"),
+    "aten::Float.int": lambda args: numbers.as_float(args[0]),
+    "aten::Float.bool": lambda args: numbers.as_float(args[0]),
+    "aten::Float.Scalar": lambda args: numbers.as_float(args[0]),
+    "aten::FloatImplicit": lambda args: numbers.number_of_tensor(args[0], "float"),
+    "aten::ScalarImplicit": lambda args: args[0].item(),
+    "aten::item": lambda args: args[0].item(),
+    "prim::NumToTensor.Scalar": _number_to_tensor,
+    "prim::NumToTensor.bool": _number_to_tensor,
+    "aten::tensor": _tensor_of,
+    "aten::tensor.int": _tensor_of,
+    "aten::tensor.float": _tensor_of,
+    "aten::tensor.bool": _tensor_of,
+    "aten::__not__": lambda args: numbers.negated(args[0]),
+    "aten::__and__.bool": lambda args: numbers.both(args[0], args[1]),
+    "aten::__or__.bool": lambda args: numbers.either(args[0], args[1]),
+    "aten::__xor__.bool": lambda args: numbers.negated(numbers.equal(args[0], args[1])),
+    "aten::eq.bool": lambda args: numbers.equal(args[0], args[1]),
+    "aten::ne.bool": lambda args: numbers.negated(numbers.equal(args[0], args[1])),
+    "aten::eq.int_list": lambda args: numbers.equal_lists(args[0], args[1]),
+    "aten::ne.int_list": lambda args: numbers.negated(numbers.equal_lists(args[0], args[1])),
+    "aten::__is__": _is_none,
+    "aten::__isnot__": _is_not_none,
+    "prim::min.int": lambda args: numbers.smallest(list(args)),
+    "prim::max.int": lambda args: numbers.largest(list(args)),
+    "prim::min.self_int": lambda args: numbers.smallest(args[0]),
+    "prim::max.self_int": lambda args: numbers.largest(args[0]),
+    "aten::append.t": _append,
+    "aten::_set_item.t": _set_item,
+    "aten::wait": lambda args: args[0].value if isinstance(args[0], Finished) else args[0],
+    "prim::awaitable_wait": lambda args: args[0].value if isinstance(args[0], Finished) else args[0],
+    "prim::awaitable_nowait": lambda args: Finished(args[0]),
+    "aten::set_grad_enabled": _set_grad_mode,
+    "prim::unchecked_cast": lambda args: args[0],
+    "prim::unchecked_unwrap_optional": lambda args: args[0],
+}
+"""Operators that numbers known only at run time need another form of, by qualified name."""
+
+KEEPS_LATE: Final = frozenset(
+    {
+        *("prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct", "prim::TupleUnpack"),
+        *("prim::ListUnpack", "prim::TupleIndex", "prim::TupleSlice", "aten::__getitem__", "aten::_set_item"),
+        *("aten::append", "aten::list", "aten::copy", "aten::slice", "aten::extend", "aten::insert", "aten::pop"),
+        *("aten::add_", "aten::keys", "aten::values", "aten::items", "aten::__contains__", "aten::get"),
+        *(
+            "aten::dict",
+            "aten::update",
+            "aten::setdefault",
+            "aten::reverse",
+            "aten::clear",
+            "aten::len",
+            "aten::Delete",
+        ),
+    }
+)
+"""Kinds that hand values on without looking at them: numbers may stay late."""
+
+for _kind, _function in (
+    ("aten::add", lambda a, b: a + b),
+    ("aten::sub", lambda a, b: a - b),
+    ("aten::mul", lambda a, b: a * b),
+    ("aten::div", lambda a, b: a / b),
+    ("aten::floordiv", lambda a, b: a // b),
+    ("aten::remainder", lambda a, b: a % b),
+    ("aten::lt", lambda a, b: a < b),
+    ("aten::le", lambda a, b: a <= b),
+    ("aten::gt", lambda a, b: a > b),
+    ("aten::ge", lambda a, b: a >= b),
+    ("aten::eq", lambda a, b: a == b),
+    ("aten::ne", lambda a, b: a != b),
+):
+    for _overload in (".int", ".float", ".int_float", ".float_int", ""):
+        if f"{_kind}{_overload}" not in HANDLERS:
+            HANDLERS[f"{_kind}{_overload}"] = _binary(_kind, _function)
+
+
+_OVERLOADS: Final[dict[str, Any]] = {}
+
+
+def overload_of(operator: Operator) -> Any:
+    """The dispatcher's operator; None for one of the package's own."""
+    name = operator.schema.qualified_name
+    if name not in _OVERLOADS:
+        namespace, _, rest = operator.schema.name.partition("::")
+        found = None
+        if torch._C._dispatch_has_kernel(name):
+            packet = getattr(getattr(torch.ops, namespace), rest)
+            found = getattr(packet, operator.schema.overload or "default", None)
+        _OVERLOADS[name] = found
+    return _OVERLOADS[name]
+
+
+_BY_NUMBER: Final[dict[str, Sequence[Any]]] = {
+    "ScalarType": DTYPES,
+    "Layout": LAYOUTS,
+    "MemoryFormat": MEMORY_FORMATS,
+}
+
+
+def _type_name(type: Any) -> str:
+    text = str(type)
+    return text.removesuffix("?").removeprefix("Optional[").removesuffix("]")
+
+
+def call_overload(overload: Any, args: Sequence[Any]) -> Any:
+    """Call an operator of the dispatcher with all arguments in the order of its schema; those that are their defaults
+    are left out, as whoever writes the call by hand does."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    pending: list[Any] = []
+    for argument, value in zip(overload._schema.arguments, args, strict=True):
+        value = plain(value)
+        table = _BY_NUMBER.get(_type_name(argument.real_type))
+        if table is not None and isinstance(value, int):
+            value = table[value]
+        is_default = argument.has_default_value() and _is_same(argument.default_value, value)
+        if argument.kwarg_only:
+            if not is_default:
+                named[argument.name] = value
+            continue
+        pending.append(value)
+        if not is_default:
+            positional += pending
+            pending.clear()
+    return overload(*positional, **named)
+
+
+def _is_same(default: Any, value: Any) -> bool:
+    if isinstance(value, (Tensor, *SYMBOLS)):
+        return False
+    return type(default) is type(value) and bool(default == value)
+
+
+def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
+    """The tensors among ``args`` that the operator writes to."""
+    found: list[Tensor] = []
+    for argument, value in zip(operator.schema.arguments, args, strict=False):
+        if argument.alias is not None and argument.alias.is_write:
+            for item in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(item, Tensor):
+                    found.append(item)
+    return found
+
+
+def new_of_class(node: Node) -> Object:
+    """``prim::CreateObject``: an object without slots yet."""
+    type = node.output.type
+    return Object(type, {}, None, None)  # type: ignore[arg-type]
+
+
+def is_of_types(node: Node, value: Any) -> bool:
+    """``prim::isinstance``."""
+    types = node["types"]
+    assert isinstance(types, list)
+    if isinstance(value, Object):
+        return any(type is value.type for type in types)
+    if kind_of(value) is not None and not is_known(value):
+        example = {"int": 1, "float": 1.0, "bool": True}[kind_of(value) or "int"]
+        return any(value_matches(example, type) for type in types)  # type: ignore[arg-type]
+    return any(value_matches(value, type) for type in types)  # type: ignore[arg-type]

@@ -1,0 +1,150 @@
+"""Where in the author's source the nodes of an exported program come from.
+
+The tracer copies the dict ``custom`` of :mod:`torch.fx.traceback` to every node that it makes, whatever passes and
+decompositions make of it later. While the program runs, the number of its present place stands there; in the end
+:func:`write_places` puts what the specification promises in its stead: ``stack_trace``, ``nn_module_stack`` and
+``source_fn_stack``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch.fx import traceback as fx_traceback
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Node
+
+MARK: Final = "rekindle"
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Step:
+    """A function on the way to a node: its name, where it was called, and the module whose method it is."""
+
+    name: str
+    qualified_name: str
+    called_from: SourceRange | None = None
+    path: str | None = None
+    class_name: str = ""
+
+
+@dataclass(slots=True)
+class Places:
+    """The places that nodes have come from so far, by number."""
+
+    known: list[tuple[tuple[Step, ...], Node]] = field(default_factory=list)
+    _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def enter(self, steps: tuple[Step, ...], node: Node) -> None:
+        """Mark what is recorded from now on as coming from ``node``."""
+        key = (id(steps), id(node))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.known)
+            self.known.append((steps, node))
+        fx_traceback.current_meta["custom"] = {MARK: number}
+
+
+def write_places(program: torch.export.ExportedProgram, places: Places) -> None:
+    """Give every node of ``program`` the metadata of the place that it came from."""
+    for module in _graph_modules(program.graph_module):
+        last = _first_mark(module)
+        for node in module.graph.nodes:
+            mark = _mark_of(node)
+            custom = node.meta.get("custom")
+            if isinstance(custom, dict):
+                kept = {key: value for key, value in custom.items() if not _is_ours(key)}
+                if kept:
+                    node.meta["custom"] = kept
+                else:
+                    del node.meta["custom"]
+            if node.op in ("placeholder", "output"):
+                continue
+            # What stands for no place of the program (the size of an input, a check) is told as what is next to it.
+            last = last if mark is None else mark
+            if last is not None and last < len(places.known):
+                _write(node, *places.known[last])
+            if node.op == "call_function":
+                node.meta.setdefault("val", None)
+
+
+def _is_ours(key: str) -> bool:
+    return key == MARK or key.startswith("_torchdynamo_disable")
+
+
+def _mark_of(node: torch.fx.Node) -> int | None:
+    custom = node.meta.get("custom")
+    found = custom.get(MARK) if isinstance(custom, dict) else None
+    return found if isinstance(found, int) else None
+
+
+def _first_mark(module: torch.fx.GraphModule) -> int | None:
+    return next((mark for node in module.graph.nodes if (mark := _mark_of(node)) is not None), None)
+
+
+def _graph_modules(root: torch.fx.GraphModule) -> Iterator[torch.fx.GraphModule]:
+    for module in root.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield module
+
+
+def _write(made: torch.fx.Node, steps: tuple[Step, ...], node: Node) -> None:
+    made.meta["stack_trace"] = stack_trace(steps, node.range)
+    made.meta["nn_module_stack"] = _module_stack(steps)
+    made.meta["source_fn_stack"] = _source_functions(steps, made, node)
+
+
+def stack_trace(steps: tuple[Step, ...], range: SourceRange) -> str:
+    """The lines of the author's source that led to a place, as Python's tracebacks tell them."""
+    lines: list[str] = []
+    ranges = [*(step.called_from for step in steps[1:]), range]
+    for step, place in zip(steps, ranges, strict=True):
+        if place is None or not place.is_known:
+            continue
+        original = place.original
+        source = original.source
+        text = source.line(source.line_index(original.start)).strip()
+        lines.append(f'  File "{source.filename or "<string>"}", line {original.line}, in {step.name}\n    {text}\n')
+    return "".join(lines)
+
+
+def _module_stack(steps: tuple[Step, ...]) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for step in steps:
+        if step.path is not None:
+            suffix = "___" + step.path.replace(".", "_") if step.path else "__"
+            found.setdefault(f"L__self{suffix}", (step.path, step.class_name))
+    return found
+
+
+def _source_functions(steps: tuple[Step, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
+    """The functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
+    outermost first; the operator itself where there are none."""
+    found: list[tuple[str, Any]] = []
+    for step in steps:
+        target: Any = None
+        if step.path is not None and step.class_name.startswith("torch.nn."):
+            target, name = _named(step.class_name), step.path.replace(".", "_") or step.name
+        elif step.qualified_name.startswith("__torch__.torch."):
+            target, name = _named(step.qualified_name.removeprefix("__torch__.")), step.name
+        else:
+            continue
+        if target is not None:
+            found.append((name, target))
+    if not found and made.op == "call_function":
+        found.append((node.kind.rpartition("::")[2], made.target))
+    return found
+
+
+def _named(qualified_name: str) -> Any:
+    """The class or function of torch of that name; None where there is none."""
+    module_name, _, name = qualified_name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module_name), name, None)
+    except ImportError:
+        return None

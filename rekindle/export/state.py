@@ -1,0 +1,321 @@
+"""The modules of a program as PyTorch's exporter wants them: ``nn.Module`` objects that hold parameters and buffers,
+and nothing else, in the hierarchy of the program.
+
+Parameters, buffers and their names are the program's. Tensors that it keeps in other attributes become buffers too,
+which are not part of the ``state_dict`` unless the program changes them. So do numbers that it changes, as tensors
+without dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rekindle.errors import ExportProblem
+from rekindle.export.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
+from rekindle.ir.types import ClassType
+from rekindle.ops.values import script_class
+
+
+class ModuleShell(torch.nn.Module):
+    """A module of the exported program."""
+
+
+@dataclass(slots=True)
+class HeldTensor:
+    """A tensor that is a parameter or a buffer of a shell."""
+
+    shell: torch.nn.Module
+    name: str
+    is_parameter: bool = False
+
+    @property
+    def tensor(self) -> Tensor:
+        table = self.shell._parameters if self.is_parameter else self.shell._buffers
+        found = table[self.name]
+        assert found is not None
+        return found
+
+
+@dataclass(slots=True)
+class HeldNumber:
+    """A number in an attribute. ``key`` names it; it is a buffer of the shell once it is known to change."""
+
+    value: Any
+    key: str
+    shell: torch.nn.Module
+    name: str
+    is_state: bool
+
+    def load(self) -> Any:
+        if not self.is_state:
+            return self.value
+        tensor = self.shell._buffers[self.name]
+        kind = kind_of(self.value)
+        assert tensor is not None
+        assert kind is not None
+        return Late(kind, tensor)
+
+
+@dataclass(slots=True)
+class HeldItems:
+    """A container in an attribute, a module or an object: what it is like, and what its parts are."""
+
+    like: Any
+    parts: list[Any] = field(default_factory=list)
+    path: str | None = None
+
+
+@dataclass(slots=True)
+class Constant:
+    """Anything else."""
+
+    value: Any
+
+
+class NeedsState(Exception):
+    """The program changes numbers that were taken for constants: ``keys`` names them. They have to be buffers."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.keys = frozenset(keys)
+        super().__init__(", ".join(sorted(self.keys)))
+
+
+class State:
+    """What a program keeps between calls: ``shell`` for the exporter, and the way from there to the values that the
+    program sees and back. ``changing`` names the numbers that are known to change."""
+
+    def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], written: frozenset[str]) -> None:
+        self.shell = ModuleShell()
+        self.changing = changing
+        self.written = written
+        self.values: dict[int, HeldItems] = {}
+        self._keep_alive: list[Any] = []
+        self.paths: list[tuple[str, str]] = []
+        self.homes: dict[int, HeldTensor] = {}
+        """Where each parameter and buffer is held, by its id: attributes may hold it once more."""
+        self.shells: dict[str, torch.nn.Module] = {"": self.shell}
+        if module is not None:
+            self._find_homes(module, self.shell, "", set())
+        self.root = None if module is None else self._module(module, self.shell, "")
+
+    # -------------------------------------------------------------------------------------------------------- holding
+
+    def _find_homes(self, module: torch.nn.Module, shell: torch.nn.Module, path: str, seen: set[int]) -> None:
+        """Make the shells of all modules, and note where their parameters and buffers are."""
+        seen.add(id(module))
+        self.shells[path] = shell
+        for is_parameter, table in ((True, module._parameters), (False, module._buffers)):
+            for name, tensor in table.items():
+                if tensor is not None:
+                    self.homes.setdefault(id(tensor), HeldTensor(shell, name, is_parameter))
+        for name, child in module._modules.items():
+            if child is not None and id(child) not in seen:
+                self._find_homes(child, ModuleShell(), f"{path}.{name}" if path else name, seen)
+
+    def _module(self, module: Any, shell: torch.nn.Module, path: str) -> HeldItems:
+        type = module.script_type
+        held = HeldItems(Object(type, {}, path, getattr(module, "_rekindle_python_class", None)), path=path)
+        self.values[id(module)] = held
+        self._keep_alive.append(module)
+        shell.training = bool(getattr(module, "training", False))
+        for name, attribute in type.attributes.items():
+            held.like.slots[name] = None
+            held.parts.append(self._slot(module, shell, path, name, attribute.kind, attribute.type))
+        for name, buffer in module._buffers.items():  # what the program never reads is still in the state_dict
+            if buffer is not None and name not in type.attributes:
+                self._buffer(shell, name, buffer, name not in module._non_persistent_buffers_set)
+        for name, parameter in module._parameters.items():
+            if parameter is not None and name not in type.attributes:
+                shell._parameters[name] = parameter
+        return held
+
+    def _slot(self, module: Any, shell: torch.nn.Module, path: str, name: str, kind: str, type: Any) -> Any:
+        joined = f"{path}.{name}" if path else name
+        if isinstance(type, ClassType) and type.is_module:
+            child = module._modules.get(name)
+            if child is None:
+                child = getattr(module, name)
+            known = self.values.get(id(child))
+            if known is not None:
+                shell._modules[name] = self.shells[known.path or ""]
+                return known
+            inner = self.shells[joined]
+            shell._modules[name] = inner
+            return self._module(child, inner, joined)
+        if name in module._parameters:
+            if module._parameters[name] is None:
+                return Constant(None)
+            shell._parameters[name] = module._parameters[name]
+            return HeldTensor(shell, name, is_parameter=True)
+        value = getattr(module, name)
+        if name in module._buffers and isinstance(value, Tensor):
+            self._buffer(shell, name, value, name not in module._non_persistent_buffers_set)
+            return HeldTensor(shell, name)
+        return self._value(value, shell, name, joined)
+
+    def _buffer(self, shell: torch.nn.Module, name: str, tensor: Tensor, is_persistent: bool) -> None:
+        shell._buffers[name] = tensor
+        if not is_persistent:
+            shell._non_persistent_buffers_set.add(name)
+
+    def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
+        """What is held for the value of an attribute, or for a part of it."""
+        if isinstance(value, Tensor):
+            home = self.homes.get(id(value))
+            if home is not None:
+                return home
+            self._buffer(shell, name, value, key in self.written)
+            return HeldTensor(shell, name)
+        if kind_of(value) is not None:
+            is_state = key in self.changing
+            if is_state:
+                dtype = DTYPE_OF_KIND[kind_of(value) or "int"]
+                self._buffer(shell, name, torch.tensor(value, dtype=dtype), True)
+            return HeldNumber(value, key, shell, name, is_state)
+        if isinstance(value, (list, tuple)):
+            like: Any = list(value) if isinstance(value, list) else value
+            items: Iterable[tuple[Any, Any]] = enumerate(value)
+        elif isinstance(value, dict):
+            like, items = dict(value), value.items()
+        elif isinstance(type := script_class(value), ClassType) and not type.is_library_class:
+            known = self.values.get(id(value))
+            if known is not None:
+                return known
+            slots = {each: getattr(value, each) for each in type.attributes if hasattr(value, each)}
+            like, items = Object(type, dict.fromkeys(slots), None, None), slots.items()
+        else:
+            return Constant(value)
+        held = HeldItems(like)
+        self.values[id(value)] = held
+        self._keep_alive.append(value)
+        held.parts = [self._value(item, shell, f"{name}_{_word(at)}", f"{key}.{at}") for at, item in items]
+        return held
+
+    # -------------------------------------------------------------------------------------------- loading and storing
+
+    def load(self, held: Any, made: dict[int, Any]) -> Any:
+        """The value that the program sees. One container is one value: ``made`` knows those that are there already."""
+        if isinstance(held, HeldTensor):
+            return held.tensor
+        if isinstance(held, HeldNumber):
+            return held.load()
+        if isinstance(held, Constant):
+            return held.value
+        found = made.get(id(held))
+        if found is not None:
+            return found
+        like = held.like
+        if isinstance(like, tuple):
+            return with_items(like, [self.load(part, made) for part in held.parts])
+        new: Any = Object(like.type, {}, like.path, like.python_class) if isinstance(like, Object) else type(like)()
+        made[id(held)] = new
+        items = [self.load(part, made) for part in held.parts]
+        if isinstance(new, list):
+            new.extend(items)
+        elif isinstance(new, dict):
+            new.update(zip(like, items, strict=True))
+        else:
+            new.slots.update(zip(like.slots, items, strict=True))
+        return new
+
+    def changes(self, now: Any) -> Changes:
+        """What of the state is different in ``now``, the value of the root when the program has ended."""
+        found = Changes()
+        if self.root is not None:
+            _compare(self.root, now, "self", found, set())
+        return found
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a call has changed: buffers with their new values; numbers that have to become buffers; what cannot be kept,
+    by the name of the attribute."""
+
+    tensors: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    numbers: set[str] = field(default_factory=set)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _compare(held: Any, now: Any, where: str, found: Changes, seen: set[int]) -> None:
+    if isinstance(held, HeldTensor):
+        before = held.tensor
+        if before is now:
+            return
+        if not isinstance(now, Tensor):
+            found.refused.append((where, "a Tensor gives way to something else"))
+        elif before.dtype != now.dtype or list(before.shape) != list(now.shape):
+            shapes = f"{before.dtype} {list(before.shape)} to {now.dtype} {list(now.shape)}"
+            found.refused.append((where, f"a Tensor goes from {shapes.replace('torch.', '')}"))
+        elif held.is_parameter:
+            found.refused.append((where, "a parameter is assigned"))
+        else:
+            found.tensors.append((before, now))
+    elif isinstance(held, HeldNumber):
+        _compare_number(held, now, where, found)
+    elif isinstance(held, Constant):
+        if held.value is not now and not (type(held.value) is type(now) and bool(held.value == now)):
+            found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
+    elif id(held) not in seen:
+        seen.add(id(held))
+        parts = _parts_of(held.like, now)
+        if parts is None or len(parts) != len(held.parts):
+            found.refused.append((where, "a container gets more elements or fewer, or gives way to another one"))
+            return
+        for part, (name, value) in zip(held.parts, parts, strict=True):
+            inner = f"{where}.{name}" if isinstance(held.like, Object) else f"{where}[{name!r}]"
+            _compare(part, value, inner, found, seen)
+
+
+def _compare_number(held: HeldNumber, now: Any, where: str, found: Changes) -> None:
+    if kind_of(now) != kind_of(held.value):
+        found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
+    elif not held.is_state:
+        if isinstance(now, (int, float)) and (now == held.value or (now != now and held.value != held.value)):
+            return
+        found.numbers.add(held.key)
+    else:
+        tensor = held.shell._buffers[held.name]
+        assert tensor is not None
+        if not (isinstance(now, Late) and now.tensor is tensor):
+            found.tensors.append((tensor, number_as_tensor(now)))
+
+
+def _parts_of(like: Any, now: Any) -> list[tuple[Any, Any]] | None:
+    if isinstance(like, Object):
+        return (
+            [(name, now.slots[name]) for name in like.slots if name in now.slots] if isinstance(now, Object) else None
+        )
+    if isinstance(like, dict):
+        return list(now.items()) if isinstance(now, dict) and list(now) == list(like) else None
+    return list(enumerate(now)) if type(now) is type(like) else None
+
+
+def _told(value: Any) -> str:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    return "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+
+
+def _word(at: Any) -> str:
+    return "".join(char if char.isalnum() else "_" for char in str(at))
+
+
+def refused_changes(changes: Changes, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
+    """The changes that cannot be kept, as reasons against the export, with the place of an assignment where one is
+    known."""
+    found: list[ExportProblem] = []
+    for where, what in changes.refused:
+        path, _, name = where.removeprefix("self.").rpartition(".")
+        place = places.get((path, name.split("[", 1)[0]))
+        message = f"the program changes the attribute '{where}' so that a buffer cannot hold it: {what}"
+        hint = "keep a Tensor of one shape and dtype there from the start, or pass the value in and return the new one"
+        if place is None:
+            found.append(ExportProblem(message, hint=hint))
+        else:
+            found.append(ExportProblem(message, place.range, hint=hint, callers=place.callers))
+    return found

@@ -1,0 +1,238 @@
+"""What values are while a program is exported.
+
+=====================================  ===============================================================================
+Tensor                                 a FakeTensor that PyTorch's tracer follows
+int, float, bool                       Python's, or a SymInt, SymFloat, SymBool, or a :class:`Late` one
+str, None, devices, enums, tuples      Python's, as when the program runs
+List, Dict                             Python's own, which the program may change
+module, object of a class              an :class:`Object`, whose slots the program may change
+Future                                 a :class:`Finished` one
+=====================================  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import torch
+from torch import SymBool, SymFloat, SymInt, Tensor
+
+from rekindle.ir.types import ClassType
+
+NumberKind = Literal["int", "float", "bool"]
+
+DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": torch.float64, "bool": torch.bool}
+
+
+@dataclass(slots=True, eq=False)
+class Late:
+    """A number that is known only when the exported program runs: the element of a tensor without dimensions.
+
+    It becomes a SymInt, SymFloat or SymBool where an operator needs a number; conditions and carried values stay
+    tensors.
+    """
+
+    kind: NumberKind
+    tensor: Tensor
+    limit: Any = None
+    """For the number of an iteration: how many there are at most, or -1 where there is no such number."""
+    _number: Any = None
+
+    @property
+    def number(self) -> Any:
+        """The number as a symbol, which the exported program reads off the tensor."""
+        if self._number is None:
+            self._number = number = self.tensor.item()
+            if self.limit is not None:
+                torch._check(number >= 0)
+                if not isinstance(self.limit, int) or self.limit >= 0:
+                    torch._check(number < self.limit)
+        return self._number
+
+
+@dataclass(slots=True, eq=False)
+class Object:
+    """A module, or an object of a script class: its slots by name. ``path`` is that of the module, None for others."""
+
+    type: ClassType
+    slots: dict[str, Any] = field(default_factory=dict)
+    path: str | None = None
+    python_class: Any = None
+
+    @property
+    def script_type(self) -> ClassType:
+        """What tests of types ask objects for."""
+        return self.type
+
+
+@dataclass(slots=True, frozen=True)
+class Finished:
+    """A future, whose value is there: exported programs do one thing after the other."""
+
+    value: Any
+
+
+class _Unset:
+    """What a variable holds on paths that never read it."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset()
+
+SYMBOLS: Final = (SymInt, SymFloat, SymBool)
+
+LeafKey: TypeAlias = "tuple[str, Any]"
+
+
+def leaf_key(value: Any) -> LeafKey | None:
+    """What tells a leaf of the world, a tensor or a symbol, from others; None for what is no leaf."""
+    if isinstance(value, Tensor):
+        return ("tensor", id(value))
+    if isinstance(value, SYMBOLS):
+        return (type(value).__name__, value.node.expr)
+    return None
+
+
+def key_of(leaf: Any) -> LeafKey:
+    """:func:`leaf_key` of what is known to be a leaf."""
+    key = leaf_key(leaf)
+    assert key is not None
+    return key
+
+
+def kind_of(value: Any) -> NumberKind | None:
+    """Which kind of number ``value`` is, known or not; None for anything else."""
+    if isinstance(value, Late):
+        return value.kind
+    if isinstance(value, (bool, SymBool)):
+        return "bool"
+    if isinstance(value, (int, SymInt)):
+        return "int"
+    if isinstance(value, (float, SymFloat)):
+        return "float"
+    return None
+
+
+def is_known(value: Any) -> bool:
+    """Whether a number is known now."""
+    return not isinstance(value, (Late, *SYMBOLS))
+
+
+def number_as_tensor(value: Any) -> Tensor:
+    """A number as a tensor without dimensions, of the dtype of its kind."""
+    if isinstance(value, Late):
+        return value.tensor
+    kind = kind_of(value)
+    assert kind is not None
+    if isinstance(value, SymBool):
+        value = torch.sym_ite(value, 1, 0)
+    return full(value, DTYPE_OF_KIND[kind])
+
+
+def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """A tensor without dimensions. The tracer knows what ``torch.tensor`` makes, and would compute with it; and graphs
+    within graphs cannot hold it."""
+    made: Tensor = torch.ops.aten.full.default([], value, dtype=dtype, device=torch.device("cpu"))
+    return made
+
+
+def plain(value: Any) -> Any:
+    """``value`` with every late number as a symbol, as operators take it. Lists that hold none stay themselves."""
+    if isinstance(value, Late):
+        return value.number
+    if isinstance(value, list) and any(isinstance(item, Late) for item in value):
+        return [plain(item) for item in value]
+    if isinstance(value, tuple) and any(isinstance(item, Late) for item in value):
+        return tuple(plain(item) for item in value)
+    return value
+
+
+class Copier:
+    """Copies values with everything that the program could change, and puts others in place of leaves.
+
+    What is one container stays one: ``copies`` has the copy of each by the id of the original, beside the original.
+    """
+
+    def __init__(self, replacements: Mapping[LeafKey, Any]) -> None:
+        self.replacements = replacements
+        self.copies: dict[int, tuple[Any, Any]] = {}
+        self.originals: dict[int, Any] = {}
+        """The original of each copy, by the id of the copy."""
+
+    def copy(self, value: Any) -> Any:
+        """The copy of ``value``."""
+        key = leaf_key(value)
+        if key is not None:
+            return self.replacements.get(key, value)
+        if isinstance(value, Late):
+            return Late(value.kind, self.copy(value.tensor), None if value.limit is None else -1)
+        if isinstance(value, Finished):
+            return Finished(self.copy(value.value))
+        if isinstance(value, tuple):
+            return with_items(value, [self.copy(item) for item in value])
+        if isinstance(value, (list, dict, Object)):
+            known = self.copies.get(id(value))
+            return self._container(value) if known is None else known[1]
+        return value
+
+    def _note(self, value: Any, new: Any) -> None:
+        self.copies[id(value)] = (value, new)
+        self.originals[id(new)] = value
+
+    def _container(self, value: Any) -> Any:
+        if isinstance(value, list):
+            new: Any = []
+            self._note(value, new)
+            new.extend(self.copy(item) for item in value)
+        elif isinstance(value, dict):
+            new = {}
+            self._note(value, new)
+            new.update((key, self.copy(item)) for key, item in value.items())
+        else:
+            new = Object(value.type, {}, value.path, value.python_class)
+            self._note(value, new)
+            new.slots.update((name, self.copy(item)) for name, item in value.slots.items())
+        return new
+
+
+def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple like ``value``, of its class where that is a NamedTuple, with other items."""
+    if type(value) is tuple:
+        return tuple(items)
+    make: Callable[..., tuple[Any, ...]] = type(value)
+    if hasattr(value, "_fields"):
+        return make(*items)
+    return make(items)
+
+
+def parts(value: Any) -> list[Any]:
+    """What a container holds, in order; nothing for a leaf."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, Object):
+        return list(value.slots.values())
+    if isinstance(value, Late):
+        return [value.tensor]
+    if isinstance(value, Finished):
+        return [value.value]
+    return []
+
+
+def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """All tensors and symbols in ``value``, those of late numbers included; containers are walked once."""
+    seen = set() if seen is None else seen
+    if leaf_key(value) is not None:
+        yield value
+        return
+    if isinstance(value, (list, dict, Object)):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+    for part in parts(value):
+        yield from leaves(part, seen)

@@ -1,0 +1,1 @@
+"""Programs that leave for Export IR."""

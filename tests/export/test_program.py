@@ -1,0 +1,23 @@
+"""Programs of each kind, exported and held beside what they were made from; `tests.sweeps.exports` does so for all
+probes."""
+
+from __future__ import annotations
+
+import pytest
+
+import rekindle
+from tests.export.checking import compared, exported
+from tests.export.probes import PROBES
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
+
+SAMPLE = (
+    *("if.early_return", "if.lists", "for.dynamic_size", "for.long_break", "while.if_inside", "args.nested"),
+    *("state.int_decides", "state.buffer_returned", "raise.nested", "fork.list", "class.in_branch", "nn.GRU"),
+)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_exported_programs_agree(name: str) -> None:
+    probe = PROBES[name]
+    assert compared(exported(probe).module(), rekindle.script(probe.make()), probe).verdict == "agrees"
