@@ -325,7 +325,7 @@ class _MissingOperator(SugaredValue):
         return SugaredTuple([SimpleValue(output) for output in node.outputs])
 
 
-class LocalFunction(SugaredValue):
+class ForkedFunction(SugaredValue):
     """A function within a function, without parameters: archives hold what is forked so.
 
     ``emit`` emits its body where it is called, and gives its result.

@@ -7,8 +7,8 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.calls import CallEmitter
 from rekindle.frontend.expressions import BINARY_KINDS
+from rekindle.frontend.higher_order import HigherOrderEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import SugaredValue
@@ -46,7 +46,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(CallEmitter):
+class AssignmentEmitter(HigherOrderEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:

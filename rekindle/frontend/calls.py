@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.classes import NewObject
@@ -29,6 +29,12 @@ from rekindle.ir.types import (
 )
 from rekindle.syntax.views import Apply, Expr, StringLiteral
 
+_TAKE_KEYWORDS: Final = frozenset(
+    {"dict", "enumerate", "fork", "awaitable", "zip", "partial", "accumulate", "product", "insort_left"}
+    | {"insort_right", "bisect_left", "bisect_right"}
+)
+"""The forms that take arguments by name."""
+
 
 class CallEmitter(LoopEmitter):
     """Emits calls of special forms."""
@@ -38,7 +44,7 @@ class CallEmitter(LoopEmitter):
         if emit is None:
             raise UnsupportedError(f"'{form.name}' is not supported", call.range)
         keywords = [item.name.name for item in call.attributes]
-        if keywords and form.name not in ("dict", "enumerate", "fork", "awaitable", "zip"):
+        if keywords and form.name not in _TAKE_KEYWORDS:
             raise UnsupportedError(f"{form.name} takes no keyword argument '{keywords[0]}' here", call.range)
         return emit(self, call, hint)
 
@@ -227,7 +233,7 @@ class CallEmitter(LoopEmitter):
         value = self.emit_expression(inputs[1])
         return SimpleValue(self.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
 
-    _FORMS: Final[dict[str, Callable[[CallEmitter, Apply, Type | None], SugaredValue]]] = {
+    _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
         "range": _range,
         "zip": _zip,
         "enumerate": _enumerate,

@@ -6,6 +6,7 @@ from typing import Final
 
 from rekindle.errors import Cause, SourceRange, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
+from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import SugaredValue
@@ -30,7 +31,18 @@ from rekindle.ir.types import (
     without_none,
 )
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views import Apply, BinOp, Expr, StringLiteral, TernaryIf, TupleLiteral, UnaryOp, Var
+from rekindle.syntax.views import (
+    Apply,
+    BinOp,
+    Expr,
+    NoneLiteral,
+    StringLiteral,
+    TernaryIf,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+    Walrus,
+)
 
 
 class ConditionEmitter(ExpressionEmitter):
@@ -49,6 +61,10 @@ class ConditionEmitter(ExpressionEmitter):
             return self._negation(expr, self.emit_condition(contained))
         if kind in ("is", "is_not"):
             return self._identity(BinOp(expr.tree))
+        if kind == "in":
+            static = self._among_keywords(BinOp(expr.tree))
+            if static is not None:
+                return static
         if kind == "apply":
             found = self._type_question(Apply(expr.tree))
             if found is not None:
@@ -67,6 +83,15 @@ class ConditionEmitter(ExpressionEmitter):
 
     def _static(self, range: SourceRange, answer: bool, refinements: Refinements | None = None) -> Condition:
         return Condition(self.graph.insert_constant(answer, range=range), refinements or Refinements(), answer)
+
+    def _among_keywords(self, expr: BinOp) -> Condition | None:
+        """``"name" in kwargs``, which the compiler knows; None for other questions."""
+        if expr.lhs.tree.kind != StringLiteral.KIND or expr.rhs.tree.kind != Var.KIND:
+            return None
+        found = self.environment.find_static(Var(expr.rhs.tree).name.name)
+        if not isinstance(found, KeywordArguments):
+            return None
+        return self._static(expr.range, found.contains(StringLiteral(expr.lhs.tree).text))
 
     # -------------------------------------------------------------------------------- and, or, if-else
 
@@ -170,11 +195,11 @@ class ConditionEmitter(ExpressionEmitter):
         static = is_or if rhs.static is is_or else None
         return Condition(node.add_output(BOOL), _joined(is_or, lhs, rhs), static)
 
-    def emit_ternary(self, expr: TernaryIf, hint: Type | None) -> Value:
+    def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         condition = self.emit_condition(expr.condition)
         if condition.static is not None:
             taken = expr.true_expr if condition.static else expr.false_expr
-            return self.emit_expression(taken, hint)
+            return self.emit_sugared(taken, targets, hint)
         node, true, false = self.branch(
             expr.range,
             condition.value,
@@ -182,12 +207,16 @@ class ConditionEmitter(ExpressionEmitter):
             lambda: self.emit_expression(expr.true_expr, hint),
             lambda: self.emit_expression(expr.false_expr, hint),
         )
-        return node.add_output(self.join_types(expr.range, true, false, hint))
+        return SimpleValue(node.add_output(self.join_types(expr.range, true, false, hint)))
 
     # -------------------------------------------------------------------------------------- is, is not
 
     def _identity(self, expr: BinOp) -> Condition:
         positive = expr.operator == "is"
+        if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind == Var.KIND:
+            asked_for = self.environment.find_static(Var(expr.lhs.tree).name.name)
+            if asked_for is not None and asked_for.stays_itself:
+                return self._static(expr.range, not positive)
         lhs, rhs = self.emit_expression(expr.lhs), self.emit_expression(expr.rhs)
         lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
         if lhs_none and rhs_none:
@@ -197,6 +226,8 @@ class ConditionEmitter(ExpressionEmitter):
         kind = "aten::__is__" if positive else "aten::__isnot__"
         value = self.insert(kind, expr.range, lhs, rhs)
         asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
+        if asked.tree.kind == Walrus.KIND:
+            asked = Walrus(asked.tree).target
         refinements = Refinements()
         if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
             present = {Var(asked.tree).name.name: without_none(asked_value.type)}

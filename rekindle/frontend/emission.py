@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
 from rekindle.frontend.environment import Environment, Frame
@@ -21,6 +21,9 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import BOOL, ClassType, Type
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Expr, Starred, Stmt
+
+if TYPE_CHECKING:
+    from rekindle.frontend.local_functions import LocalFunction
 
 T = TypeVar("T")
 
@@ -94,6 +97,12 @@ class Emission:
         raise NotImplementedError
 
     def emit_statements(self, statements: list[Stmt]) -> None:
+        raise NotImplementedError
+
+    def run_in_place(
+        self, function: LocalFunction, meanings: Mapping[str, SugaredValue], range: SourceRange
+    ) -> SugaredValue:
+        """The body of a local function, emitted here; ``meanings`` are those of its parameters."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------- failures

@@ -22,20 +22,22 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
-from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.archive_names import ArchiveNames, LocalFunction
+from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.archive_names import ArchiveNames, ForkedFunction
 from rekindle.frontend.assignments import AssignmentEmitter
 from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
+from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.ssa import convert_to_ssa
-from rekindle.frontend.sugared import GIVEN_UP, Resolver
+from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
@@ -54,6 +56,7 @@ from rekindle.syntax.views import (
     GivenUp,
     If,
     NoneLiteral,
+    Nonlocal,
     Raise,
     Return,
     Stmt,
@@ -167,6 +170,19 @@ class FunctionEmitter(AssignmentEmitter):
         self._emit_parameters(definition, schema, self_binding)
         for name in given_up:
             self.environment.give_up(name)
+        return self._emit_to_end(definition)
+
+    def emit_given(self, definition: Def, declared: Type | None) -> Type:
+        """Emit the body of a definition of which the parameters have been assigned, and which is to give a ``declared``
+        where that is known; returns the type of its result.
+
+        Raises:
+            CompileError: it cannot be compiled.
+        """
+        self.returns.declared = declared
+        return self._emit_to_end(definition)
+
+    def _emit_to_end(self, definition: Def) -> Type:
         self.emit_statements(definition.body)
         self.attempt(lambda: self._close(definition))
         self.diagnostics.raise_all()
@@ -255,6 +271,11 @@ class FunctionEmitter(AssignmentEmitter):
     def _emit_pass(self, tree: Tree) -> None:
         pass
 
+    def _emit_nonlocal(self, tree: Tree) -> None:
+        for name in Nonlocal(tree).names:
+            if self.environment.find_local(name) is None:
+                raise UndefinedNameError(f"no function around this one has assigned '{name}'", tree.range)
+
     def _emit_break(self, tree: Tree) -> None:
         self.check_jump("break", tree.range)
         self.insert_node("prim::BreakStmt", tree.range, [], [])
@@ -286,7 +307,8 @@ class FunctionEmitter(AssignmentEmitter):
         definition = Def(tree)
         body = definition.body
         if not isinstance(self.resolver, ArchiveNames):
-            raise UnsupportedError("'def' statements are not supported", definition.range)
+            self.environment.assign(definition.name.name, definition.name.range, self.local_function(definition))
+            return
         if definition.params or body[-1].tree.kind != Return.KIND:
             raise UnsupportedError("a function within a function takes nothing here and ends in a return", tree.range)
 
@@ -295,7 +317,52 @@ class FunctionEmitter(AssignmentEmitter):
             return self.emit_expression(Return(body[-1].tree).value)
 
         name = definition.name.name
-        self.environment.assign(name, tree.range, LocalFunction(name, emit))
+        self.environment.assign(name, tree.range, ForkedFunction(name, emit))
+
+    def run_in_place(
+        self, function: LocalFunction, meanings: Mapping[str, SugaredValue], range: SourceRange
+    ) -> SugaredValue:
+        definition = function.function.definition
+        environment = self.environment
+        saved = self.resolver
+        frame = environment.push_hiding(local_names(definition))
+        frame.hidden.update(function.variables)
+        self.resolver = environment.resolver = function.function.resolver
+        try:
+            for name, meaning in meanings.items():
+                environment.assign(name, range, meaning)
+            *body, last = definition.body
+            if last.tree.kind != Return.KIND:
+                self.emit_statements(definition.body)
+                return SimpleValue(self.graph.insert_constant(None, range=range))
+            self.emit_statements(body)
+            result = self._result_in_place(Return(last.tree), definition)
+        finally:
+            outer = environment.frame = frame.parent or frame
+            self.resolver = environment.resolver = saved
+        if not isinstance(result, SimpleValue):
+            # It may be a function, which reads the variables of the one that has made it.
+            outer.types.update(frame.types)
+            outer.sugared.update(frame.sugared)
+        return result
+
+    def _result_in_place(self, statement: Return, definition: Def) -> SugaredValue:
+        if definition.return_type is None:
+            return self.emit_sugared(statement.value)
+        declared = parse_type_expression(definition.return_type, self.resolver)
+        return SimpleValue(self._as_declared(self.emit_expression(statement.value, declared), declared, statement))
+
+    def _as_declared(self, value: Value, declared: Type, statement: Return) -> Value:
+        """What is returned, as the function declares it."""
+        if not (value.type == NONE and declared == TENSOR):
+            value = convert_value(self.graph, value, declared, statement.range)
+        if not value.type.is_subtype_of(declared):
+            raise TypeMismatchError(
+                f"the function is declared to return {declared.annotation}, "
+                f"but this returns {value.type.annotation}{mismatch_note(value.type, declared)}",
+                statement.range,
+            )
+        return value
 
     # ----------------------------------------------------------------------------------- raise, assert
 
@@ -345,14 +412,7 @@ class FunctionEmitter(AssignmentEmitter):
         declared = self.returns.declared
         value = self.emit_expression(statement.value, declared)
         if declared is not None:
-            if not (value.type == NONE and declared == TENSOR):
-                value = convert_value(self.graph, value, declared, statement.range)
-            if not value.type.is_subtype_of(declared):
-                raise TypeMismatchError(
-                    f"the function is declared to return {declared.annotation}, "
-                    f"but this returns {value.type.annotation}{mismatch_note(value.type, declared)}",
-                    statement.range,
-                )
+            value = self._as_declared(value, declared, statement)
             self.returns.merged = declared
             if declared == ANY and value.type != ANY:
                 # So that returns on different paths have one type.
@@ -550,6 +610,7 @@ class FunctionEmitter(AssignmentEmitter):
         "for": lambda self, tree: self.emit_for(For(tree)),
         "expression_statement": _emit_expression_statement,
         "pass": _emit_pass,
+        "nonlocal": _emit_nonlocal,
         "break": _emit_break,
         "continue": _emit_continue,
         "delete": _emit_delete,

@@ -162,7 +162,10 @@ class Environment:
 
     def find_local(self, name: str) -> SugaredValue | None:
         """What an assignment in the program has made of ``name``."""
-        variable = self.frame.variable(name)
+        return self.find_variable(self.frame.variable(name), name)
+
+    def find_variable(self, variable: str, name: str) -> SugaredValue | None:
+        """What the variable, which the program calls ``name``, holds here; None where nothing has assigned it."""
         frame = self.frame.find(variable)
         if frame is None:
             return None
@@ -171,6 +174,12 @@ class Environment:
         if frame.sugared[variable] is GIVEN_UP:
             raise GivenUpError(f"what '{name}' means could not be compiled")
         return frame.sugared[variable]
+
+    def find_static(self, name: str) -> SugaredValue | None:
+        """What an assignment in the program has made of ``name``, where that is no value of the graph."""
+        variable = self.frame.variable(name)
+        frame = self.frame.find(variable)
+        return None if frame is None else frame.sugared.get(variable)
 
     def lookup_value(self, name: str, range: SourceRange) -> Value:
         return self.lookup(name, range).as_value(range, self.graph)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.errors import CompileError, GivenUpError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, CompileError, GivenUpError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.explaining import Explaining
+from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
-from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
@@ -42,9 +45,12 @@ from rekindle.syntax.views import (
     Attribute,
     BinOp,
     Const,
+    Def,
     DictLiteral,
+    Expansion,
     Expr,
     GivenUp,
+    Lambda,
     ListLiteral,
     Select,
     Starred,
@@ -53,6 +59,7 @@ from rekindle.syntax.views import (
     TupleLiteral,
     UnaryOp,
     Var,
+    Walrus,
 )
 
 BINARY_KINDS: Final[dict[str, tuple[str, str]]] = {
@@ -109,7 +116,7 @@ class ExpressionEmitter(Explaining):
     def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
         raise NotImplementedError
 
-    def emit_ternary(self, expr: TernaryIf, hint: Type | None) -> Value:
+    def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         raise NotImplementedError
 
     # ------------------------------------------------------------------------------------- dispatching
@@ -124,6 +131,16 @@ class ExpressionEmitter(Explaining):
             return self.emit_call(Apply(expr.tree), targets, hint)
         if kind == "subscript":
             return self.emit_subscript(expr, hint)
+        if kind == "if_expr":
+            return self.emit_ternary(TernaryIf(expr.tree), targets, hint)
+        if kind == "tuple_literal":
+            return self._emit_tuple(expr, hint)
+        if kind == "list_literal":
+            return self._emit_list(expr, hint)
+        if kind == Lambda.KIND:
+            return self.local_function(definition_of_lambda(Lambda(expr.tree)))
+        if kind == Walrus.KIND:
+            return self._emit_walrus(Walrus(expr.tree), hint)
         return SimpleValue(self._emit_simple(expr, hint))
 
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
@@ -148,11 +165,29 @@ class ExpressionEmitter(Explaining):
             return self._emit_unary(UnaryOp(expr.tree))
         if kind in ("list_comp", "dict_comp", "generator"):
             return self.emit_comprehension(expr, hint)
-        if kind == "if_expr":
-            return self.emit_ternary(TernaryIf(expr.tree), hint)
         if kind == GivenUp.KIND:
             raise GivenUpError("this expression is not supported")
         raise UnsupportedError(_REFUSED.get(kind, f"{kind} expressions are not supported"), expr.range)
+
+    def _emit_walrus(self, expr: Walrus, hint: Type | None) -> SugaredValue:
+        found = self.emit_sugared(expr.value, 1, hint)
+        self.environment.assign(expr.target.name.name, expr.target.range, found)
+        return found
+
+    # --------------------------------------------------------------------------------- local functions
+
+    def local_function(self, definition: Def) -> LocalFunction:
+        """What a function means that is defined here: its defaults are computed now, what it reads when it is
+        called."""
+        defaults = {
+            param.name.name: self.emit_sugared(param.default)
+            for param in definition.params
+            if param.default is not None
+        }
+        frame = self.environment.frame
+        variables = {name: frame.variable(name) for name in free_names(definition)}
+        function = GenericFunction(definition.name.name, definition, self.resolver, is_local=True)
+        return LocalFunction(function, self, variables, defaults)
 
     # ---------------------------------------------------------------------------------------- literals
 
@@ -171,11 +206,17 @@ class ExpressionEmitter(Explaining):
     def _emit_string(self, expr: Expr, hint: Type | None) -> Value:
         return self.graph.insert_constant(StringLiteral(expr.tree).text, range=expr.range)
 
-    def _emit_list(self, expr: Expr, hint: Type | None) -> Value:
+    def _emit_list(self, expr: Expr, hint: Type | None) -> SugaredValue:
         items = ListLiteral(expr.tree).items
         wanted = _member_of_kind(hint, ListType)
         element_hint = wanted.element if isinstance(wanted, ListType) else None
-        values = self.emit_items(items, [element_hint] * len(items))
+        found = self._emit_meanings_of(items, [element_hint] * len(items))
+        if wanted is None and any(item.stays_itself for _, item in found):
+            return SugaredTuple([item for _, item in found])  # functions or modules, to loop over
+        return SimpleValue(self._list_of_items(expr, items, self._values_of(found), wanted))
+
+    def _list_of_items(self, expr: Expr, items: Sequence[Expr], values: list[Value], wanted: Type | None) -> Value:
+        element_hint = wanted.element if isinstance(wanted, ListType) else None
         if not values and wanted is None:
             return self.insert_node("prim::EmptyListLiteral", expr.range, [], [ListType(TENSOR)]).output
         element = element_hint
@@ -187,16 +228,18 @@ class ExpressionEmitter(Explaining):
         assert element is not None
         return self.insert_node("prim::ListConstruct", expr.range, values, [ListType(element)]).output
 
-    def _emit_tuple(self, expr: Expr, hint: Type | None) -> Value:
+    def _emit_tuple(self, expr: Expr, hint: Type | None) -> SugaredValue:
         items = TupleLiteral(expr.tree).items
         wanted = _member_of_kind(hint, TupleType)
         hints: list[Type | None] = [None] * len(items)
         if isinstance(wanted, TupleType) and len(wanted.elements) == len(items):
             hints = list(wanted.elements)
-        values = self.emit_items(items, hints)
-        return self.insert_node(
-            "prim::TupleConstruct", expr.range, values, [TupleType(tuple(value.type for value in values))]
-        ).output
+        found = self._emit_meanings_of(items, hints)
+        if wanted is None and any(item.stays_itself for _, item in found):
+            return SugaredTuple([item for _, item in found])
+        values = self._values_of(found)
+        type = TupleType(tuple(value.type for value in values))
+        return SimpleValue(self.insert_node("prim::TupleConstruct", expr.range, values, [type]).output)
 
     def _emit_dict(self, expr: Expr, hint: Type | None) -> Value:
         literal = DictLiteral(expr.tree)
@@ -204,6 +247,9 @@ class ExpressionEmitter(Explaining):
         key_hint, value_hint = (wanted.key, wanted.value) if isinstance(wanted, DictType) else (None, None)
         keys: list[Value] = []
         values: list[Value] = []
+        for index, key in enumerate(literal.keys):
+            if key.tree.kind == Expansion.KIND:
+                return self._emit_merged_dict(expr, index, hint)
         for key, value in zip(literal.keys, literal.values, strict=True):
             keys.append(self.emit_expression(key, key_hint))
             values.append(self.emit_expression(value, value_hint))
@@ -225,20 +271,52 @@ class ExpressionEmitter(Explaining):
         inputs = [item for pair in zip(keys, values, strict=True) for item in pair]
         return self.insert_node("prim::DictConstruct", expr.range, inputs, [type]).output
 
+    def _emit_merged_dict(self, expr: Expr, first: int, hint: Type | None) -> Value:
+        """``{k: v, **d, …}``, of which the expansion at ``first`` is the first: a copy of the part before it, to which
+        the others are added in their order."""
+        literal = DictLiteral(expr.tree)
+        keys, values = literal.keys, literal.values
+        if first == 0:
+            found = self.emit_sugared(values[0])
+            made = self.call_builtin("aten::dict", expr.range, found.as_value(values[0].range, self.graph))
+            first = 1
+        else:
+            start = DictLiteral.create(expr.range, keys[:first], values[:first])
+            made = self._emit_dict(start, hint)
+        for key, value in zip(keys[first:], values[first:], strict=True):
+            if key.tree.kind == Expansion.KIND:
+                self.call_builtin("aten::update", value.range, made, self.emit_expression(value))
+            else:
+                item = self.emit_expression(key), self.emit_expression(value)
+                self.call_builtin("aten::_set_item", value.range, made, *item)
+        return made
+
     def emit_items(self, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[Value]:
         """The values of the items of a literal or of positional arguments; ``*x`` stands for all elements of x."""
-        values: list[Value] = []
+        return self._values_of(self._emit_meanings_of(items, hints))
+
+    def _values_of(self, found: Sequence[tuple[Expr, SugaredValue]]) -> list[Value]:
+        return [item.as_value(expr.range, self.graph) for expr, item in found]
+
+    def _emit_meanings_of(self, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[tuple[Expr, SugaredValue]]:
+        """What the items mean, each with its place. Those that are to be values are so at once."""
+        found: list[tuple[Expr, SugaredValue]] = []
         for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
             try:
                 if item.tree.kind == Starred.KIND:
                     inner = Starred(item.tree).value
                     elements = self.emit_sugared(inner).as_tuple(item.range, self.graph)
-                    values += [element.as_value(item.range, self.graph) for element in elements]
                 else:
-                    values.append(self.emit_expression(item, hint))
+                    elements = [self.emit_sugared(item, 1, hint)]
+                found += [(item, self._simplified(element, item)) for element in elements]
             except CompileError as error:
                 self.look_into(items[index + 1 :], error, item)
-        return values
+        return found
+
+    def _simplified(self, found: SugaredValue, expr: Expr) -> SugaredValue:
+        if isinstance(found, SimpleValue) or found.stays_itself:
+            return found
+        return SimpleValue(found.as_value(expr.range, self.graph))
 
     _LITERALS: Final[dict[str, Callable[[ExpressionEmitter, Expr, Type | None], Value]]] = {
         "const": _emit_const,
@@ -246,8 +324,6 @@ class ExpressionEmitter(Explaining):
         "false": _emit_false,
         "none": _emit_none,
         "string_literal": _emit_string,
-        "list_literal": _emit_list,
-        "tuple_literal": _emit_tuple,
         "dict_literal": _emit_dict,
     }
 
@@ -328,6 +404,8 @@ class ExpressionEmitter(Explaining):
         if isinstance(callee, SpecialForm):
             return self.emit_special_form(callee, call, hint)
         range = call.callee.range
+        if callee.takes_meanings:
+            return callee.call_with(range, self.graph, *self.emit_meanings(call), targets)
         try:
             args = self.emit_arguments(call.inputs)
         except CompileError as error:
@@ -369,9 +447,53 @@ class ExpressionEmitter(Explaining):
                 self.look_into(inputs[index + 1 :], error, item)
         return arguments
 
+    def emit_meanings(self, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
+        """The positional arguments of a call and those by name, whatever they are."""
+        args: list[SugaredValue] = []
+        named: dict[str, SugaredValue] = {}
+        for item in call.inputs:
+            if item.tree.kind == Starred.KIND:
+                args += self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
+            else:
+                args.append(self.emit_sugared(item))
+        for attribute in call.attributes:
+            if attribute.is_expansion:
+                found = self._expanded(attribute.value)
+            else:
+                found = {attribute.name.name: self.emit_sugared(attribute.value)}
+            twice = next((name for name in found if name in named), None)
+            if twice is not None:
+                raise TypeMismatchError(f"the keyword argument '{twice}' is given twice", attribute.range)
+            named.update(found)
+        return args, named
+
+    def _expanded(self, expr: Expr) -> Keywords:
+        """``**expr`` of a call."""
+        if expr.tree.kind == DictLiteral.KIND:
+            literal = DictLiteral(expr.tree)
+            if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):
+                pairs = zip(literal.keys, literal.values, strict=True)
+                return {StringLiteral(key.tree).text: self.emit_sugared(value) for key, value in pairs}
+        found = self.emit_sugared(expr)
+        if isinstance(found, KeywordArguments):
+            return found.items
+        raise UnsupportedError(
+            f"{found.description} cannot be expanded to keyword arguments: its keys are known only when the program "
+            "runs",
+            expr.range,
+            hint="name each keyword argument",
+            cause=Cause.DYNAMIC_BEHAVIOUR,
+        )
+
     def emit_keywords(self, attributes: Sequence[Attribute]) -> list[CallArgument]:
         arguments: list[CallArgument] = []
         for index, item in enumerate(attributes):
+            if item.is_expansion:
+                arguments += [
+                    CallArgument(value.as_value(item.range, self.graph), range=item.range, name=name)
+                    for name, value in self._expanded(item.value).items()
+                ]
+                continue
             try:
                 value = self.emit_expression(item.value)
             except CompileError as error:
@@ -421,4 +543,5 @@ _REFUSED: Final = {
     "starred": "'*' is only supported in calls, literals and assignments",
     "slice": "a slice is only supported within subscripts",
     "set_literal": "sets are not supported; use a list, or a dict with the elements as keys",
+    "set_comp": "sets are not supported; use a list, or a dict with the elements as keys",
 }

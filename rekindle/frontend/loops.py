@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
-from rekindle.frontend.recovery import assigned_names, names_in, target_names
+from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import GIVEN_UP, SugaredValue
 from rekindle.frontend.type_expressions import dotted_name
@@ -35,17 +35,21 @@ from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Apply,
     AugAssign,
+    Break,
     Comprehension,
     Delete,
     DictComp,
     Expr,
     For,
     GeneratorExpr,
+    If,
     ListComp,
     Select,
     Stmt,
     Subscript,
+    Walrus,
     While,
+    bare,
 )
 
 FOREVER = 2**63 - 1
@@ -75,6 +79,13 @@ class LoopEmitter(SubscriptEmitter):
                 self.environment.give_up(name)
 
     def emit_while(self, statement: While) -> None:
+        """A condition that assigns does so in the body: ``while True: if not …: break``."""
+        condition = statement.condition
+        if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
+            leaving: list[Stmt] = [bare(Break, condition.range)]
+            turn: list[Stmt] = [If.create(statement.range, condition, statement.body, leaving)]
+            self._emit_loop(statement.range, lambda: self.emit_statements(turn))
+            return
         self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
@@ -220,12 +231,12 @@ class LoopEmitter(SubscriptEmitter):
             if not known:
                 result.set_type(ListType(unshaped(element.type)))
                 known = True
-            self._append(expr.range, result, element)
+            self.append_to(expr.range, result, element)
 
         self._nest(expr.generators, body)
         return result
 
-    def _append(self, range: SourceRange, result: Value, element: Value) -> None:
+    def append_to(self, range: SourceRange, result: Value, element: Value) -> None:
         type = result.type
         assert isinstance(type, ListType)
         if not element.type.is_subtype_of(type.element):
@@ -321,9 +332,9 @@ class LoopEmitter(SubscriptEmitter):
         def append(element: Value) -> None:
             if wanted is None:
                 result.set_type(ListType(unshaped(element.type)))
-            self._append(range, result, element)
+            self.append_to(range, result, element)
 
-        self._each(range, iterator, append)
+        self.each(range, iterator, append)
         return result
 
     def dict_of(self, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
@@ -339,10 +350,10 @@ class LoopEmitter(SubscriptEmitter):
                 result.set_type(DictType(key.type, unshaped(value.type)))
             self.call_builtin("aten::_set_item", range, result, key, value)
 
-        self._each(range, source.iterator(range, self.graph), put)
+        self.each(range, source.iterator(range, self.graph), put)
         return result
 
-    def _each(self, range: SourceRange, iterator: SugaredValue, body: Callable[[Value], None]) -> None:
+    def each(self, range: SourceRange, iterator: SugaredValue, body: Callable[[Value], None]) -> None:
         """Run ``body`` on each element of ``iterator``."""
         if iterator.must_unroll:
             for item in iterator.as_tuple(range, self.graph):

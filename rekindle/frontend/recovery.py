@@ -10,9 +10,11 @@ from rekindle.syntax.views import (
     Apply,
     Assign,
     AugAssign,
+    Def,
     Expr,
     For,
     GivenUp,
+    Lambda,
     ListLiteral,
     Raise,
     Return,
@@ -21,6 +23,7 @@ from rekindle.syntax.views import (
     Stmt,
     TupleLiteral,
     Var,
+    Walrus,
     With,
 )
 
@@ -38,12 +41,26 @@ def target_names(target: Expr) -> set[str]:
 
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
     """The names that the statements (or expressions), and those within them, give a meaning."""
-    return {name for statement in statements for tree in statement.tree.walk() for name in _names(tree)}
+    return {name for statement in statements for tree in walk_scope(statement.tree) for name in _names(tree)}
+
+
+def walk_scope(tree: Tree) -> Iterator[Tree]:
+    """``tree`` and all below it, parents first; of functions within it the definition alone, without what is in it."""
+    stack = [tree]
+    while stack:
+        tree = stack.pop()
+        yield tree
+        if tree.kind == Def.KIND:
+            stack.extend(param.default.tree for param in Def(tree).params if param.default is not None)
+        elif tree.kind != Lambda.KIND:
+            stack.extend(child for child in reversed(tree.children) if isinstance(child, Tree))
 
 
 def _names(tree: Tree) -> Iterator[str]:
     if tree.kind == GivenUp.KIND:
         yield from GivenUp(tree).names
+    if tree.kind == Def.KIND:
+        yield Def(tree).name.name
     for target in _targets(tree):
         yield from target_names(target)
 
@@ -57,6 +74,8 @@ def _targets(tree: Tree) -> list[Expr]:
         return [For(tree).target]
     if tree.kind == With.KIND:
         return [item.target for item in With(tree).items if item.target is not None]
+    if tree.kind == Walrus.KIND:
+        return [Walrus(tree).target]
     return []
 
 
@@ -67,7 +86,9 @@ def assigns_attribute(tree: Tree) -> bool:
 
 def may_leave(statements: Iterable[Stmt]) -> bool:
     """Whether the function may end within the statements."""
-    return any(tree.kind in (Return.KIND, Raise.KIND) for statement in statements for tree in statement.tree.walk())
+    return any(
+        tree.kind in (Return.KIND, Raise.KIND) for statement in statements for tree in walk_scope(statement.tree)
+    )
 
 
 def names_in(expr: Expr) -> set[str]:

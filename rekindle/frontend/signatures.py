@@ -10,8 +10,10 @@ from rekindle.errors import CompileError, Diagnostics, UnsupportedError
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import Resolver
 from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
+from rekindle.ir.attributes import infer_type
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import TENSOR, Type
+from rekindle.ir.types import TENSOR, Type, optional
+from rekindle.syntax.refusals import refuse
 from rekindle.syntax.views import Const, Def, Expr, Param
 
 
@@ -81,6 +83,11 @@ def read_signature(
             arguments.append(Argument(name_of_param, self_binding.type))
             continue
         made = Argument(name_of_param, TENSOR, kwarg_only=param.kwarg_only)
+        if param.is_variadic:
+            diagnostics.add(refuse("varargs" if param.takes_positional else "kwargs", param.range))
+            given_up.add(name_of_param)
+            arguments.append(made)
+            continue
         told = (parameter_types or {}).get(name_of_param)
         try:
             made = _declare_parameter(param, told, resolver, defaults)
@@ -103,6 +110,8 @@ def _declare_parameter(
 ) -> Argument:
     type = _told(told, param.annotation, resolver)
     default = _default_of(param, defaults)
+    if type is None and default is not MISSING:
+        type = optional(TENSOR) if default is None else infer_type(default)
     size = None if param.annotation is None else broadcast_size(param.annotation)
     return Argument(param.name.name, type or TENSOR, default, param.kwarg_only, size=size, assumed=type is None)
 

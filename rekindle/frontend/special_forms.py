@@ -9,7 +9,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
@@ -28,7 +28,7 @@ from rekindle.ir.types import (
 )
 
 
-class SpecialForm(SugaredValue):
+class SpecialForm(StaticValue):
     """A callable whose call the emitter handles itself, by its name: ``isinstance``, ``range``, ``annotate`` …"""
 
     def __init__(self, name: str) -> None:
@@ -50,7 +50,7 @@ _MIRRORED: Final = {
 """Comparisons that ask the operand on the right have no names of their own."""
 
 
-class MagicMethod(SugaredValue):
+class MagicMethod(StaticValue):
     """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
     ``base``."""
 
@@ -153,7 +153,7 @@ class StrCast(Cast):
         super().__init__(STRING, "aten::str")
 
 
-class PrintValue(SugaredValue):
+class PrintValue(StaticValue):
     """``print(…)``"""
 
     @property
@@ -179,7 +179,7 @@ def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
     return SimpleValue(graph.insert_constant(None, range=range))
 
 
-class ExceptionClass(SugaredValue):
+class ExceptionClass(StaticValue):
     """An exception class. Called, it gives an exception that can be raised."""
 
     def __init__(self, name: str) -> None:
@@ -278,7 +278,7 @@ def _exceptions() -> dict[str, SugaredValue]:
 
 _FORMS: Final = (
     *("range", "zip", "enumerate", "isinstance", "getattr", "hasattr", "list", "dict", "tuple", "reversed"),
-    *("annotate", "uninitialized", "unchecked_cast", "super"),
+    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter"),
 )
 
 GLOBALS: Final[dict[str, SugaredValue]] = {

@@ -13,13 +13,33 @@ forms),
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import Type
+
+if TYPE_CHECKING:
+    from rekindle.frontend.emission import Emission
+
+Keywords: TypeAlias = "Mapping[str, SugaredValue]"
+
+
+@dataclass(slots=True, frozen=True)
+class Parts:
+    """A meaning taken apart, so that another function can be given it: values of the graph, which become parameters
+    there, and what the compiler knows of them.
+
+    Where two have equal keys, one compiled function serves both. ``rebuild`` puts the meaning together again, out of
+    the parameters and in the emitter of the other function.
+    """
+
+    key: Hashable
+    values: Sequence[Value]
+    rebuild: Callable[[Sequence[Value], Emission], SugaredValue]
 
 
 class SugaredValue:
@@ -77,6 +97,28 @@ class SugaredValue:
         not."""
         raise UnsupportedError(f"{self.description} cannot be called", range)
 
+    @property
+    def stays_itself(self) -> bool:
+        """Whether this is to reach a function as what it is, and not as a value."""
+        return self.takes_meanings
+
+    @property
+    def takes_meanings(self) -> bool:
+        """Whether calls may give it what is no value, such as a function: then :meth:`call_with` calls it."""
+        return False
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        """``self(args, kwargs)``, whatever the arguments are."""
+        values = [CallArgument(item.as_value(range, graph), range=range) for item in args]
+        named = [CallArgument(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
+        return self.call(range, graph, values, named, targets)
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        """What another function has to be given to know this."""
+        raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
+
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         """The elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
@@ -101,6 +143,22 @@ class SugaredValue:
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         """``self[index]``"""
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
+
+
+class StaticValue(SugaredValue):
+    """What only the compiler knows, with no value of the graph behind it: a function, a class, a module of Python."""
+
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    @property
+    def identity(self) -> Hashable:
+        """What makes two of these the same."""
+        return self
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        return Parts((type(self), self.identity), (), lambda values, emitter: self)
 
 
 GIVEN_UP: Final = SugaredValue()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Parts, StaticValue, SugaredValue
+from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
@@ -34,37 +36,12 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     mismatch_note,
+    unshaped,
 )
 from rekindle.ops.library_objects import methods_of
 
-TENSOR_PROPERTIES: dict[str, str] = {
-    **dict.fromkeys(("dtype", "device", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_mtia", "data"), "prim"),
-    **dict.fromkeys(("is_sparse", "is_sparse_csr", "is_mkldnn", "is_mps", "is_quantized", "is_vulkan"), "prim"),
-    **dict.fromkeys(("is_ipu", "is_meta", "is_nested", "is_maia", "requires_grad", "layout", "itemsize"), "prim"),
-    **dict.fromkeys(("nbytes", "ndim", "name", "grad"), "prim"),
-    **dict.fromkeys(("is_leaf", "T", "H", "mT", "mH", "real", "imag", "retains_grad"), "aten"),
-}
-"""Attributes of tensors that are not methods, and the namespace of the operator that reads each."""
-
-TENSOR_CASTS: dict[str, torch.dtype] = {
-    "byte": torch.uint8,
-    "char": torch.int8,
-    "short": torch.int16,
-    "int": torch.int32,
-    "long": torch.int64,
-    "half": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "float": torch.float32,
-    "double": torch.float64,
-    "cfloat": torch.complex64,
-    "cdouble": torch.complex128,
-    "bool": torch.bool,
-}
-"""Methods of tensors that cast to a dtype."""
-
-PYTHON_METHODS: dict[str, Callable[[], SugaredValue]] = {}
-"""A table: methods of tensors that are no operators, but functions of Python with the tensor as their first argument.
-:mod:`rekindle.scripting.tensor_methods` fills it."""
+if TYPE_CHECKING:
+    from rekindle.frontend.emission import Emission
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -83,6 +60,9 @@ class SimpleValue(SugaredValue):
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        return Parts(unshaped(self.value.type), (self.value,), lambda values, emitter: SimpleValue(values[0]))
 
     # -------------------------------------------------------------------------------------- attributes
 
@@ -298,6 +278,16 @@ class BoundCall(SugaredValue):
     def description(self) -> str:
         return self.function.description
 
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        first = SimpleValue(self.first.materialise(graph))
+        return parts_of_all(
+            BoundCall, range, graph, [self.function, first], lambda both: BoundCall(both[0], _argument(both[1], range))
+        )
+
     def call(
         self,
         range: SourceRange,
@@ -307,6 +297,35 @@ class BoundCall(SugaredValue):
         targets: int,
     ) -> SugaredValue:
         return self.function.call(range, graph, [self.first, *args], kwargs, targets)
+
+
+def _argument(value: SugaredValue, range: SourceRange) -> CallArgument:
+    assert isinstance(value, SimpleValue)
+    return CallArgument(value.value, range=range)
+
+
+def parts_of_all(
+    kind: type[SugaredValue],
+    range: SourceRange,
+    graph: Graph,
+    items: Sequence[SugaredValue],
+    join: Callable[[list[SugaredValue]], SugaredValue],
+    key: Hashable = None,
+) -> Parts:
+    """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
+    parts = [item.parts(range, graph) for item in items]
+
+    def rebuild(values: Sequence[Value], emitter: Emission) -> SugaredValue:
+        found: list[SugaredValue] = []
+        at = 0
+        for count, build in builds:
+            found.append(build(values[at : at + count], emitter))
+            at += count
+        return join(found)
+
+    builds = [(len(part.values), part.rebuild) for part in parts]
+    keys = tuple(part.key for part in parts)
+    return Parts((kind, key, keys), [value for part in parts for value in part.values], rebuild)
 
 
 class TensorCast(SugaredValue):
@@ -428,6 +447,9 @@ class SugaredTuple(SugaredValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         return self.elements
 
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        return parts_of_all(SugaredTuple, range, graph, self.elements, SugaredTuple)
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 
@@ -478,6 +500,21 @@ class BuiltinFunction(SugaredValue):
     def description(self) -> str:
         return f"the operator '{self.kind}'"
 
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        kind, preferred = self.kind, self.preferred
+        if self.self_value is None:
+            return Parts((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
+        itself = self.self_value.materialise(graph)
+        return Parts(
+            (type(self), kind, itself.type),
+            (itself,),
+            lambda values, emitter: BuiltinFunction(kind, CallArgument(values[0], range=range), preferred),
+        )
+
     def call(
         self,
         range: SourceRange,
@@ -489,7 +526,7 @@ class BuiltinFunction(SugaredValue):
         return SimpleValue(insert_builtin_call(range, graph, self.kind, args, kwargs, self.self_value, self.preferred))
 
 
-class FunctionValue(SugaredValue):
+class FunctionValue(StaticValue):
     """A compiled function; several, where it is overloaded."""
 
     def __init__(self, *functions: FunctionRecord) -> None:
@@ -498,6 +535,10 @@ class FunctionValue(SugaredValue):
     @property
     def description(self) -> str:
         return f"the function '{self.functions[0].basename}'"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.functions
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         if len(self.functions) != 1:
@@ -540,6 +581,14 @@ class MethodValue(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.methods[0].basename}'"
+
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        methods = self.methods
+        return Parts((MethodValue, methods), (self.object,), lambda values, emitter: MethodValue(values[0], *methods))
 
     def call(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
+from rekindle.frontend import specialising
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
@@ -20,6 +21,7 @@ from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
 from rekindle.passes.base import chosen_verifier
 from rekindle.program.calling import fit_value
+from rekindle.program.names import unique_name
 from rekindle.syntax.views import Def, Param
 
 
@@ -130,3 +132,11 @@ def clean_up(graph: Graph) -> None:
         for node in graph.find_nodes(kind):
             clean_up(node.get_graph("Subgraph"))
     run_passes(graph, CLEANUP_AFTER_EMISSION, verifier)
+
+
+def _free_name(name: str) -> str:
+    return unique_name(f"__torch__.{name}")
+
+
+specialising.finish = clean_up
+specialising.free_name = _free_name

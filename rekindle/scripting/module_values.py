@@ -17,7 +17,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Parts, SugaredValue
 from rekindle.frontend.values import (
     BuiltinFunction,
     FunctionValue,
@@ -172,6 +172,14 @@ class ModuleValue(SugaredValue):
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
+
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        concrete = self.concrete
+        return Parts((ModuleValue, concrete), (self.value,), lambda values, emitter: ModuleValue(values[0], concrete))
 
     @property
     def class_of_module(self) -> type | None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import builtins
 import enum
+import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.errors import NotScriptableError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.higher_order import PartialValue
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared import Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
+from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import BOOL, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
@@ -67,7 +71,15 @@ def sugared_value(
         return _class_value(obj, range, resolver)
     if inspect.isfunction(obj):
         return function_value(obj, resolver)
+    if isinstance(obj, functools.partial):
+        return _partial(obj, range, graph, resolver)
     return UnusableValue(obj, name)
+
+
+def _partial(obj: functools.partial[Any], range: SourceRange, graph: Graph, resolver: Resolver) -> SugaredValue:
+    args = [sugared_value(item, range, graph, resolver) for item in obj.args]
+    kwargs = {name: sugared_value(item, range, graph, resolver, name) for name, item in obj.keywords.items()}
+    return PartialValue(sugared_value(obj.func, range, graph, resolver), args, kwargs)
 
 
 def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredValue:
@@ -80,22 +92,72 @@ def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredV
     return CompiledFunctionValue(function)
 
 
+@dataclass(slots=True, frozen=True)
+class Generic:
+    """What :mod:`rekindle.scripting.generic_functions` knows."""
+
+    may_be: Callable[[types.FunctionType], bool]
+    is_asked: Callable[[types.FunctionType, Sequence[CallArgument], Sequence[CallArgument], int], bool]
+    call: Callable[[types.FunctionType, SourceRange, Graph, Sequence[SugaredValue], Keywords], SugaredValue]
+
+
+generic: Generic | None = None
+"""A slot: how functions are compiled for what calls give them."""
+
+
 class CompiledFunctionValue(FunctionValue):
-    """A Python function that is compiled when it is called."""
+    """A Python function that is compiled when it is called; for what it is given, where it does not say itself what it
+    takes."""
 
     def __init__(self, function: types.FunctionType) -> None:
-        super().__init__(*records_of(function))
+        self.function = function
+        self._records: tuple[FunctionRecord, ...] | None = None
+
+    @property
+    def functions(self) -> tuple[FunctionRecord, ...]:  # type: ignore[override]
+        if self._records is None:
+            self._records = records_of(self.function)
+        return self._records
+
+    @property
+    def takes_meanings(self) -> bool:
+        return generic is not None and generic.may_be(self.function)
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if generic is not None and self.takes_meanings and generic.is_asked(self.function, args, kwargs, 0):
+            values = [SimpleValue(item.materialise(graph)) for item in args]
+            named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
+            return generic.call(self.function, range, graph, values, named)
+        return super().call(range, graph, args, kwargs, targets)
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if generic is not None and any(item.stays_itself for item in (*args, *kwargs.values())):
+            return generic.call(self.function, range, graph, args, kwargs)
+        return super().call_with(range, graph, args, kwargs, targets)
 
 
 # -------------------------------------------------------------------------------------------------------------- modules
 
 
-class PythonModuleValue(SugaredValue):
+class PythonModuleValue(StaticValue):
     """A module of Python, such as ``torch`` or ``math``."""
 
     def __init__(self, module: types.ModuleType, resolver: Resolver) -> None:
         self.module = module
         self.resolver = resolver
+
+    @property
+    def identity(self) -> types.ModuleType:
+        return self.module
 
     @property
     def description(self) -> str:
@@ -118,7 +180,7 @@ class PythonModuleValue(SugaredValue):
 # ------------------------------------------------------------------------------------------------------------ functions
 
 
-class BooleanDispatchValue(SugaredValue):
+class BooleanDispatchValue(StaticValue):
     """A function that is one of two, by an argument that the compiler must know."""
 
     def __init__(self, name: str, dispatch: BooleanDispatch, resolver: Resolver) -> None:
@@ -199,12 +261,16 @@ def class_value(cls: type, range: SourceRange) -> SugaredValue | None:
     return None
 
 
-class ClassValue(SugaredValue):
+class ClassValue(StaticValue):
     """A Python class that a program cannot make objects of. It may still be a type, and hold constants."""
 
     def __init__(self, cls: type, resolver: Resolver) -> None:
         self.cls = cls
         self.resolver = resolver
+
+    @property
+    def identity(self) -> type:
+        return self.cls
 
     @property
     def description(self) -> str:

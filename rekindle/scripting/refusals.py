@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import re
 from collections.abc import Iterable, Sequence
@@ -105,8 +104,6 @@ def _refusal(obj: Any, name: str | None) -> tuple[str, str]:
         )
     if inspect.ismethod(obj):
         return f"{what} is a method of a Python object, which cannot be compiled", "write it as a function"
-    if isinstance(obj, functools.partial):
-        return f"{what} is a functools.partial, which cannot be compiled", "write a function that makes the call"
     if callable(obj):
         return (
             f"{what} is a '{spell_annotation(type(obj))}', which has no Python source to compile",

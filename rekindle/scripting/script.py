@@ -12,7 +12,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import torch
 
-import rekindle.scripting.compilation  # noqa: F401  (fills the slot of rekindle.scripting.functions)
+import rekindle.scripting.compilation
+import rekindle.scripting.generic_functions  # noqa: F401  (fills the slot of rekindle.scripting.python_values)
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
 from rekindle.ir.collection import no_collection
 from rekindle.program.function import Function, Method, Overloaded

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import builtins
+import functools
+import heapq
 import inspect
+import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,8 +15,8 @@ import torch
 import torch.overrides
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
+from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
@@ -20,7 +24,7 @@ from rekindle.program import asynchrony
 from rekindle.scripting import markers
 
 
-class ConstantFunction(SugaredValue):
+class ConstantFunction(StaticValue):
     """A function of which the result is known while compiling: ``torch.jit.is_scripting``."""
 
     def __init__(self, name: str, result: object) -> None:
@@ -59,6 +63,22 @@ def _constant_functions() -> list[tuple[Any, object]]:
     return answers
 
 
+_ITERTOOLS: Final = (
+    *("accumulate", "chain", "product", "combinations", "permutations", "islice", "pairwise", "repeat"),
+    *("takewhile", "dropwhile"),
+)
+
+
+def _library() -> dict[str, Any]:
+    """Functions of Python's library that the emitter knows, by the names of their forms."""
+    names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest")
+    found = {name: getattr(heapq, name) for name in names}
+    found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
+    found |= {name: getattr(itertools, name) for name in _ITERTOOLS}
+    found |= {"partial": functools.partial, "reduce": functools.reduce}
+    return found
+
+
 def _special() -> dict[int, SugaredValue]:
     table: dict[int, SugaredValue] = {
         id(torch.jit.annotate): ANNOTATE,
@@ -83,7 +103,9 @@ def _special() -> dict[int, SugaredValue]:
         python = getattr(builtins, name, None)
         if python is not None and not inspect.isclass(python):
             table[id(python)] = value
-    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed"):
+    for name, function in _library().items():
+        table[id(function)] = SpecialForm(name)
+    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed", "map", "filter"):
         table[id(getattr(builtins, name))] = GLOBALS[name]
     return table
 

@@ -14,7 +14,8 @@ import torch
 
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import PYTHON_METHODS, BuiltinFunction
+from rekindle.frontend.tensor_attributes import PYTHON_METHODS
+from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.scripting.python_values import function_value

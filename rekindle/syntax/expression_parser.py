@@ -25,14 +25,18 @@ from rekindle.syntax.views import (
     DictComp,
     DictLiteral,
     Dots,
+    Expansion,
     Expr,
     FalseLiteral,
     GeneratorExpr,
     Ident,
+    Lambda,
     ListComp,
     ListLiteral,
     NoneLiteral,
+    Param,
     Select,
+    SetComp,
     SetLiteral,
     SliceExpr,
     Starred,
@@ -43,6 +47,7 @@ from rekindle.syntax.views import (
     TupleLiteral,
     UnaryOp,
     Var,
+    Walrus,
     bare,
 )
 
@@ -80,7 +85,7 @@ PREFIX: dict[str, tuple[str, int]] = {
 }
 """The unary operators: the kind of their tree, and how tightly they bind."""
 
-_REFUSED_PREFIXES = {"lambda": "lambda", "await": "await", "yield": "yield"}
+_REFUSED_PREFIXES = {"await": "await", "yield": "yield"}
 
 
 class ExpressionParser:
@@ -101,6 +106,7 @@ class ExpressionParser:
             "(": self._parenthesised,
             "[": self._list,
             "{": self._braces,
+            "lambda": self._lambda,
             **dict.fromkeys(PREFIX, self._unary),
         }
         self._infixes: dict[str, Callable[[Expr], Expr]] = {
@@ -148,8 +154,8 @@ class ExpressionParser:
             # ``and`` and ``or`` end with their operand, as Python's ``ast`` has it, the others with what closes it.
             range = self.since(left.range.start) if binding > NOT else left.range.merge(right.range)
             left = BinOp.create(range, operator, left, right)
-        if self.lexer.cur.kind == ":=":
-            raise refuse("walrus", self.lexer.cur.range)
+        if self.lexer.cur.kind == ":=" and power == 0:
+            return self._walrus(left)
         return left
 
     def expressions(self) -> Expr:
@@ -188,8 +194,6 @@ class ExpressionParser:
     def _no_expression(self, token: Token) -> CompileError:
         if token.kind in _REFUSED_PREFIXES:
             return refuse(_REFUSED_PREFIXES[token.kind], token.range)
-        if token.kind == "**":
-            return refuse("keyword_expansion", token.range)
         hint = f"'{token.text}' is a keyword of Python." if token.kind in KEYWORDS else None
         return ParseError(f"Expected an expression but found {token}.", token.range, hint=hint)
 
@@ -199,6 +203,78 @@ class ExpressionParser:
         if token.text == "Ellipsis":
             return bare(Dots, token.range)
         return Var.create(token.range, Ident.create(token.range, token.text))
+
+    def _walrus(self, target: Expr) -> Expr:
+        if target.tree.kind != Var.KIND:
+            raise ParseError("':=' assigns to a name.", target.range)
+        self.deeper(self.lexer.next())
+        value = self.expression()
+        self.shallower()
+        return Walrus.create(self.since(target.range.start), target, value)
+
+    def _lambda(self, token: Token) -> Expr:
+        self.deeper(token)
+        params = self.params(":", annotated=False)
+        self.lexer.expect(":")
+        body = self.expression()
+        self.shallower()
+        return Lambda.create(self.since(token.start), params, body)
+
+    # ------------------------------------------------------------------------------------------------------- parameters
+
+    def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
+        """``name [':' type] ['=' default]`` with commas between, up to ``closing``; those behind a lone ``*`` or
+        behind ``*name`` are keyword-only, ``**name`` comes last."""
+        lexer = self.lexer
+        params: list[Param] = []
+        kwarg_only = slash = False
+        while lexer.cur.kind != closing:
+            token = lexer.cur
+            if token.kind == "**":
+                lexer.next()
+                params.append(self._variadic(params, "**", annotated))
+                lexer.next_if(",")
+                break
+            if token.kind == "*":
+                lexer.next()
+                if lexer.cur.kind == IDENT and not kwarg_only:
+                    params.append(self._variadic(params, "*", annotated))
+                elif kwarg_only or lexer.cur.kind != "," or lexer.lookahead().kind == closing:
+                    raise ParseError("A lone '*' stands once, before a parameter.", token.range)
+                kwarg_only = True
+            elif token.kind == "/":
+                # What stands before it can be given by name too here.
+                if not params or kwarg_only or slash:
+                    raise ParseError("'/' stands once, behind a parameter.", token.range)
+                slash = True
+                lexer.next()
+            else:
+                params.append(self._param(params, kwarg_only, annotated))
+            if not lexer.next_if(","):
+                break
+        return params
+
+    def _variadic(self, before: list[Param], stars: str, annotated: bool) -> Param:
+        name = self._free_name(before)
+        annotation = self.expression() if annotated and self.lexer.next_if(":") else None
+        return Param.variadic(self.since(name.start), Ident.create(name.range, name.text), annotation, stars)
+
+    def _param(self, before: list[Param], kwarg_only: bool, annotated: bool) -> Param:
+        name = self._free_name(before)
+        annotation = self.expression() if annotated and self.lexer.next_if(":") else None
+        range = self.since(name.start)
+        default = self.expression() if self.lexer.next_if("=") else None
+        if default is None and not kwarg_only and before and before[-1].default is not None:
+            raise ParseError(f"The parameter '{name.text}' needs a default, as the one before it has one.", name.range)
+        return Param.create(range, Ident.create(name.range, name.text), annotation, default, kwarg_only)
+
+    def _free_name(self, before: list[Param]) -> Token:
+        name = self.lexer.expect(IDENT)
+        if any(param.name.name == name.text for param in before):
+            raise ParseError(f"Two parameters have the name '{name.text}'.", name.range)
+        return name
+
+    # ------------------------------------------------------------------------------------------------- brackets, braces
 
     def _unary(self, operator: Token) -> Expr:
         self.deeper(operator)
@@ -245,13 +321,17 @@ class ExpressionParser:
         values: list[Expr] = []
         is_set = False
         while lexer.cur.kind != "}":
-            if lexer.cur.kind == "**":
-                raise refuse("dict_expansion", lexer.cur.range)
+            if not is_set and lexer.next_if("**"):
+                values.append(self.expression(COMPARISON))
+                keys.append(bare(Expansion, values[-1].range))
+                if not lexer.next_if(","):
+                    break
+                continue
             keys.append(self._starred_or(0))
             if len(keys) == 1 and lexer.cur.kind != ":":
                 is_set = True
                 if lexer.cur.kind in _COMPREHENSION:
-                    raise refuse("set_comprehension", self.since(opening.start))
+                    return self._comprehension(opening, keys[0], SetComp, "}")
             if not is_set:
                 self._unstarred(keys[-1])
                 lexer.expect(":")
@@ -324,8 +404,12 @@ class ExpressionParser:
             elif (star := lexer.next_if("*")) is not None:
                 value = self.expression()
                 inputs.append(Starred.create(self.since(star.start), value))
+            elif (stars := lexer.next_if("**")) is not None:
+                value = self.expression()
+                name = Ident.create(stars.range, "**")
+                attributes.append(Attribute.create(self.since(stars.start), name, value))
             else:
-                if attributes and lexer.cur.kind != "**":
+                if attributes:
                     lexer.fail("A positional argument stands behind a keyword argument.")
                 inputs.append(self.expression())
                 if lexer.cur.kind in _COMPREHENSION:

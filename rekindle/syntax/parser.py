@@ -35,7 +35,7 @@ from rekindle.syntax.views import (
     Import,
     ListLiteral,
     NoneLiteral,
-    Param,
+    Nonlocal,
     Pass,
     Raise,
     Return,
@@ -46,6 +46,7 @@ from rekindle.syntax.views import (
     Subscript,
     TupleLiteral,
     Var,
+    Walrus,
     While,
     With,
     WithItem,
@@ -121,10 +122,8 @@ _AUGMENTED = frozenset(["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", 
 _REFUSED_STATEMENTS = {
     "try": "try",
     "global": "global",
-    "nonlocal": "nonlocal",
     "from": "import",
     "import": "import",
-    "def": "nested_def",
     "class": "nested_class",
 }
 
@@ -141,12 +140,14 @@ class Parser(ExpressionParser):
             "while": self._while,
             "for": self._for,
             "with": self._with,
+            "def": self.function,
         }
         self._simple: dict[str, Callable[[Token], Stmt]] = {
             "return": self._return,
             "raise": self._raise,
             "assert": self._assert,
             "del": self._delete,
+            "nonlocal": self._nonlocal,
             "pass": lambda token: bare(Pass, token.range),
             "break": lambda token: bare(Break, token.range),
             "continue": lambda token: bare(Continue, token.range),
@@ -155,8 +156,7 @@ class Parser(ExpressionParser):
     # --------------------------------------------------------------------------------------------------------- programs
 
     def archive_text(self) -> list[Stmt]:
-        """A program in which functions may stand within functions."""
-        self._compound["def"] = self.function
+        """The program of an archive."""
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
@@ -206,10 +206,12 @@ class Parser(ExpressionParser):
             into.append(compound())
             return
         if token.kind == "@":
-            self._decorators()
+            decorators = self._decorators()
             token = self.lexer.cur
             if token.kind not in ("def", "class", "async"):
                 self.lexer.fail(f"Expected a definition behind the decorator but found {token}.")
+            if token.kind == "def":
+                raise refuse("nested_decorator", decorators[0].range)
         if token.kind in _REFUSED_STATEMENTS:
             raise refuse(_REFUSED_STATEMENTS[token.kind], token.range)
         if token.kind == "async":
@@ -244,6 +246,8 @@ class Parser(ExpressionParser):
         if token.text in _SOFT_KEYWORDS and self.lexer.lookahead().kind in (IDENT, NUMBER, STRING):
             raise refuse(_SOFT_KEYWORDS[token.text], token.range)
         first = self.expressions()
+        if first.tree.kind == Walrus.KIND and first.range.start == token.start:
+            raise ParseError("An assignment expression needs parentheses here.", first.range)
         kind = self.lexer.cur.kind
         if kind == "=":
             return self._assign(first)
@@ -308,6 +312,13 @@ class Parser(ExpressionParser):
         test = self.expression()
         message = self.expression() if self.lexer.next_if(",") else None
         return Assert.create(self.since(token.start), test, message)
+
+    def _nonlocal(self, token: Token) -> Stmt:
+        names = [self.lexer.expect(IDENT).text]
+        while self.lexer.next_if(","):
+            names.append(self.lexer.expect(IDENT).text)
+        range = self.since(token.start)
+        return Nonlocal.create(range, [Ident.create(range, name) for name in names])
 
     def _delete(self, token: Token) -> Stmt:
         targets = [self.expression()]
@@ -435,7 +446,7 @@ class Parser(ExpressionParser):
         if self.lexer.cur.kind == "[":
             raise refuse("type_parameters", self.lexer.cur.range)
         self.lexer.expect("(")
-        params = self._params()
+        params = self.params(")")
         self.lexer.expect(")")
         return_type = self.expression() if self.lexer.next_if("->") else None
         head = SourceRange(self.source, start, self.lexer.cur.end)
@@ -444,45 +455,6 @@ class Parser(ExpressionParser):
             params, return_type = apply_type_comments(self.lexer, head, _first_statement(body), params, return_type)
         ident = Ident.create(name.range, name.text)
         return Def.create(self._until(start, body), ident, params, return_type, body)
-
-    def _params(self) -> list[Param]:
-        """``name [':' type] ['=' default]`` with commas between; those behind a lone ``*`` are keyword-only."""
-        lexer = self.lexer
-        params: list[Param] = []
-        kwarg_only = slash = False
-        while lexer.cur.kind != ")":
-            token = lexer.cur
-            if token.kind == "**":
-                raise refuse("kwargs", token.range)
-            if token.kind == "*":
-                lexer.next()
-                if lexer.cur.kind == IDENT:
-                    raise refuse("varargs", SourceRange(self.source, token.start, lexer.cur.end))
-                if kwarg_only or lexer.cur.kind != "," or lexer.lookahead().kind == ")":
-                    raise ParseError("A lone '*' stands once, before a parameter.", token.range)
-                kwarg_only = True
-            elif token.kind == "/":
-                # What stands before it can be given by name too here.
-                if not params or kwarg_only or slash:
-                    raise ParseError("'/' stands once, behind a parameter.", token.range)
-                slash = True
-                lexer.next()
-            else:
-                params.append(self._param(params, kwarg_only))
-            if not lexer.next_if(","):
-                break
-        return params
-
-    def _param(self, before: list[Param], kwarg_only: bool) -> Param:
-        name = self.lexer.expect(IDENT)
-        if any(param.name.name == name.text for param in before):
-            raise ParseError(f"Two parameters have the name '{name.text}'.", name.range)
-        annotation = self.expression() if self.lexer.next_if(":") else None
-        range = self.since(name.start)
-        default = self.expression() if self.lexer.next_if("=") else None
-        if default is None and not kwarg_only and before and before[-1].default is not None:
-            raise ParseError(f"The parameter '{name.text}' needs a default, as the one before it has one.", name.range)
-        return Param.create(range, Ident.create(name.range, name.text), annotation, default, kwarg_only)
 
     def class_definition(self) -> ClassDef:
         """``'class' name ['(' bases ')'] block``, whose statements are simple ones and functions."""

@@ -24,15 +24,19 @@ from rekindle.syntax.views import (
     DictComp,
     DictLiteral,
     Dots,
+    Expansion,
     Expr,
     FalseLiteral,
     GeneratorExpr,
     GivenUp,
     Ident,
+    Lambda,
     ListComp,
     ListLiteral,
     NoneLiteral,
+    Param,
     Select,
+    SetComp,
     SetLiteral,
     SliceExpr,
     Starred,
@@ -43,6 +47,7 @@ from rekindle.syntax.views import (
     TupleLiteral,
     UnaryOp,
     Var,
+    Walrus,
     bare,
 )
 
@@ -106,12 +111,9 @@ _COMPARISON: dict[type[ast.cmpop], str] = {
 }
 
 _REFUSED: dict[str, str] = {
-    "Lambda": "lambda",
     "Await": "await",
     "Yield": "yield",
     "YieldFrom": "yield",
-    "NamedExpr": "walrus",
-    "SetComp": "set_comprehension",
     "TemplateStr": "template",
 }
 
@@ -139,6 +141,9 @@ class ExpressionBuilder:
             ast.Set: self._set,
             ast.Dict: self._dict,
             ast.ListComp: self._list_comp,
+            ast.SetComp: self._set_comp,
+            ast.NamedExpr: self._walrus,
+            ast.Lambda: self._lambda,
             ast.GeneratorExp: self._generator,
             ast.DictComp: self._dict_comp,
             ast.Starred: self._starred,
@@ -268,11 +273,48 @@ class ExpressionBuilder:
 
     def _dict(self, node: ast.Dict) -> Expr:
         keys: list[Expr] = []
+        values: list[Expr] = []
         for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                raise refuse("dict_expansion", self.range_of(value))
-            keys.append(self.expr(key))
-        return DictLiteral.create(self.range_of(node), keys, self.exprs(node.values))
+            made = None if key is None else self.expr(key)
+            values.append(self.expr(value))
+            keys.append(bare(Expansion, values[-1].range) if made is None else made)
+        return DictLiteral.create(self.range_of(node), keys, values)
+
+    def _walrus(self, node: ast.NamedExpr) -> Expr:
+        return Walrus.create(self.range_of(node), self.expr(node.target), self.expr(node.value))
+
+    def _lambda(self, node: ast.Lambda) -> Expr:
+        return Lambda.create(self.range_of(node), self.params(node.args), self.expr(node.body))
+
+    # ------------------------------------------------------------------------------------------------------- parameters
+
+    def params(self, arguments: ast.arguments, *, drop_variadic: bool = False) -> list[Param]:
+        positional = [*arguments.posonlyargs, *arguments.args]
+        missing = len(positional) - len(arguments.defaults)
+        defaults: list[ast.expr | None] = [*[None] * missing, *arguments.defaults]
+        params = [self._param(arg, default, False) for arg, default in zip(positional, defaults, strict=True)]
+        if arguments.vararg is not None and not drop_variadic:
+            params.append(self._variadic(arguments.vararg, "*"))
+        params += [
+            self._param(arg, default, True)
+            for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        if arguments.kwarg is not None and not drop_variadic:
+            params.append(self._variadic(arguments.kwarg, "**"))
+        return params
+
+    def _param(self, arg: ast.arg, default: ast.expr | None, kwarg_only: bool) -> Param:
+        name, annotation = self._named(arg)
+        return Param.create(self.range_of(arg), name, annotation, self.maybe(default), kwarg_only)
+
+    def _variadic(self, arg: ast.arg, stars: str) -> Param:
+        name, annotation = self._named(arg)
+        return Param.variadic(self.range_of(arg), name, annotation, stars)
+
+    def _named(self, arg: ast.arg) -> tuple[Ident, Expr | None]:
+        start = self.start_of(arg)
+        name = Ident.create(SourceRange(self.source, start, start + len(arg.arg)), arg.arg)
+        return name, self.maybe(arg.annotation)
 
     def _starred(self, node: ast.Starred) -> Expr:
         return Starred.create(self.range_of(node), self.expr(node.value))
@@ -298,7 +340,9 @@ class ExpressionBuilder:
         for keyword in node.keywords:
             range = self.range_of(keyword)
             if keyword.arg is None:
-                raise refuse("keyword_expansion", range)
+                ident = Ident.create(SourceRange(self.source, range.start, range.start + 2), "**")
+                attributes.append(Attribute.create(range, ident, self.expr(keyword.value)))
+                continue
             ident = Ident.create(SourceRange(self.source, range.start, range.start + len(keyword.arg)), keyword.arg)
             attributes.append(Attribute.create(range, ident, self.expr(keyword.value)))
         return Apply.create(self._from(callee, node), callee, inputs, attributes)
@@ -327,6 +371,9 @@ class ExpressionBuilder:
 
     def _list_comp(self, node: ast.ListComp) -> Expr:
         return ListComp.create(self.range_of(node), self.expr(node.elt), self._generators(node.generators))
+
+    def _set_comp(self, node: ast.SetComp) -> Expr:
+        return SetComp.create(self.range_of(node), self.expr(node.elt), self._generators(node.generators))
 
     def _generator(self, node: ast.GeneratorExp) -> Expr:
         return GeneratorExpr.create(self.range_of(node), self.expr(node.elt), self._generators(node.generators))

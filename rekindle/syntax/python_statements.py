@@ -31,7 +31,7 @@ from rekindle.syntax.views import (
     Ident,
     If,
     NoneLiteral,
-    Param,
+    Nonlocal,
     Pass,
     Raise,
     Return,
@@ -45,7 +45,6 @@ from rekindle.syntax.views import (
 _REFUSED: dict[str, str] = {
     "Try": "try",
     "TryStar": "try",
-    "FunctionDef": "nested_def",
     "AsyncFunctionDef": "async_def",
     "ClassDef": "nested_class",
     "AsyncFor": "async_for",
@@ -53,7 +52,6 @@ _REFUSED: dict[str, str] = {
     "Match": "match",
     "TypeAlias": "type_alias",
     "Global": "global",
-    "Nonlocal": "nonlocal",
     "Import": "import",
     "ImportFrom": "import",
 }
@@ -93,6 +91,8 @@ class StatementBuilder(ExpressionBuilder):
             ast.For: self._for,
             ast.With: self._with,
             ast.Delete: self._delete,
+            ast.FunctionDef: self._nested_function,
+            ast.Nonlocal: self._nonlocal,
             ast.Break: lambda node: bare(Break, self.range_of(node)),
             ast.Continue: lambda node: bare(Continue, self.range_of(node)),
             ast.Pass: lambda node: bare(Pass, self.range_of(node)),
@@ -149,6 +149,10 @@ class StatementBuilder(ExpressionBuilder):
 
     def _delete(self, node: ast.Delete) -> Stmt:
         return Delete.create(self.range_of(node), self.exprs(node.targets))
+
+    def _nonlocal(self, node: ast.Nonlocal) -> Stmt:
+        range = self.range_of(node)
+        return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
 
     # ---------------------------------------------------------------------------------------------- compound statements
 
@@ -208,17 +212,19 @@ class StatementBuilder(ExpressionBuilder):
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
-        params = self._params(node.args, drop_variadic=signature_only)
+        params = self.params(node.args, drop_variadic=signature_only)
         returns = self.maybe(node.returns)
         if self._lexer is not None and self._lexer.type_comments:
             head = SourceRange(self.source, range.start, self._head_end(range.start))
             params, returns = apply_type_comments(self._lexer, head, self._first_statement(node), params, returns)
         body = [] if signature_only else self.stmts(node.body)
-        refused = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
-        if refused and not signature_only:
-            body.insert(0, GivenUp.create(range, refused))
         range = self._until(node, body) if body else range
         return Def.create(range, self._defined_name(node), params, returns, body)
+
+    def _nested_function(self, node: ast.FunctionDef) -> Stmt:
+        if node.decorator_list:
+            raise refuse("nested_decorator", self.range_of(node.decorator_list[0]))
+        return self.function(node)
 
     def _head_end(self, start: int) -> int:
         """Behind the colon of the function that begins at ``start``."""
@@ -265,25 +271,3 @@ class StatementBuilder(ExpressionBuilder):
         keyword = _DEFINES.match(self.source.text, self.start_of(node))
         assert keyword is not None
         return Ident.create(SourceRange(self.source, keyword.end(), keyword.end() + len(node.name)), node.name)
-
-    def _params(self, arguments: ast.arguments, *, drop_variadic: bool) -> list[Param]:
-        if not drop_variadic:
-            if arguments.vararg is not None:
-                self.tell(refuse("varargs", self.range_of(arguments.vararg)))
-            if arguments.kwarg is not None:
-                self.tell(refuse("kwargs", self.range_of(arguments.kwarg)))
-        positional = [*arguments.posonlyargs, *arguments.args]
-        missing = len(positional) - len(arguments.defaults)
-        defaults: list[ast.expr | None] = [*[None] * missing, *arguments.defaults]
-        params = [self._param(arg, default, False) for arg, default in zip(positional, defaults, strict=True)]
-        params += [
-            self._param(arg, default, True)
-            for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        ]
-        return params
-
-    def _param(self, arg: ast.arg, default: ast.expr | None, kwarg_only: bool) -> Param:
-        range = self.range_of(arg)
-        name = Ident.create(SourceRange(self.source, range.start, range.start + len(arg.arg)), arg.arg)
-        annotation: Expr | None = self.maybe(arg.annotation)
-        return Param.create(range, name, annotation, self.maybe(default), kwarg_only)

@@ -6,18 +6,10 @@ from rekindle.errors import SourceRange, UnsupportedError
 
 REFUSALS: dict[str, tuple[str, str | None]] = {
     # expressions
-    "lambda": ("Lambda expressions are not supported.", "Write a named function outside of this one and call it."),
     "await": ("'await' is not supported.", "Use fork and wait to run work at the same time."),
     "yield": ("Generators ('yield') are not supported.", "Append to a list and return it."),
-    "walrus": ("Assignment expressions (':=') are not supported.", "Assign in a statement of its own."),
     "bytes": ("Byte strings are not supported.", "Use a str, or a list of int."),
     "template": ("Template strings are not supported.", "Use an f-string."),
-    "set_comprehension": ("Set comprehensions are not supported.", "Use a dict comprehension with None values."),
-    "dict_expansion": (
-        "Expanding a dict in a literal ('**') is not supported.",
-        "Make a copy and call update() on it.",
-    ),
-    "keyword_expansion": ("Keyword argument expansion ('**') is not supported.", "Name each keyword argument."),
     "nested_format": ("Format specifications within format specifications are not supported.", "Format in two steps."),
     "async_comprehension": ("Asynchronous comprehensions are not supported.", None),
     # statements
@@ -26,8 +18,8 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
         "Test for the condition beforehand; an exception that is raised ends the program.",
     ),
     "bare_raise": ("'raise' without an exception is not supported.", 'Say what is raised: raise RuntimeError("…").'),
-    "nested_def": (
-        "Functions within functions are not supported.",
+    "nested_decorator": (
+        "Decorators of functions within functions are not supported.",
         "Move this function out, to the level of its module.",
     ),
     "nested_class": ("Classes within functions are not supported.", "Move this class out, to the level of its module."),
@@ -38,7 +30,6 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "match": ("match statements are not supported.", "Use if and elif."),
     "type_alias": ("type statements are not supported.", "Assign the type to a name outside of the function."),
     "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
-    "nonlocal": ("'nonlocal' is not supported.", "Return the new value."),
     "import": ("Imports within definitions are not supported.", "Import at the top of the file."),
     "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
     "for_else": ("'else' behind a for loop is not supported.", "Set a flag before 'break' and test it after the loop."),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import SchemaError, TracingError, UndefinedNameError
-from rekindle.frontend.values import TENSOR_CASTS
+from rekindle.frontend.tensor_attributes import TENSOR_CASTS
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import NONE

@@ -663,3 +663,20 @@ class Klass:
             """
             return x + \
                 y
+
+
+def functions_within(x, n: int, *rest: int, flag=True, **named: float):
+    """What stands within functions, and what calls and literals expand."""
+    f = lambda a, b=2, *c, d=3, **e: a + b if a else (b, *c)  # noqa: E731
+    def inner(y, *, scale=1.0):
+        nonlocal n
+        n = 2
+        return f(y, **named) * scale
+    if (m := n + 1) > 2 and (k := m):
+        x = inner(x, scale=k)
+    pairs = {"a": 1, **named, **{"b": 2}}
+    return [*map(lambda y: y + m, rest)], {y % 2 for y in rest}, lambda: pairs, (lambda: (yes := 1))()
+
+
+def call_of_both(f, xs, d):
+    return f(*xs, 1, a=2, **d), f(**d), f((z := 3), [w := 4, 5][0])

@@ -12,7 +12,8 @@ from rekindle.syntax.views.base import Expr, Ident, Stmt, View, list_tree, optio
 class Param(View):
     """One parameter: ``(param (ident name) (option annotation) (option default) marker)``.
 
-    ``marker`` is empty, or ``*`` for a parameter that only a keyword can give.
+    ``marker`` is empty, ``*`` for a parameter that only a keyword can give, ``*args`` for one that takes all further
+    positional arguments, ``**kwargs`` for one that takes all further keywords.
     """
 
     __slots__ = ()
@@ -22,7 +23,17 @@ class Param(View):
     def create(
         cls, range: SourceRange, name: Ident, annotation: Expr | None, default: Expr | None, kwarg_only: bool = False
     ) -> Param:
-        marker = "*" if kwarg_only else ""
+        return cls._marked(range, name, annotation, default, "*" if kwarg_only else "")
+
+    @classmethod
+    def variadic(cls, range: SourceRange, name: Ident, annotation: Expr | None, stars: str) -> Param:
+        """``*name`` or ``**name``"""
+        return cls._marked(range, name, annotation, None, "*args" if stars == "*" else "**kwargs")
+
+    @classmethod
+    def _marked(
+        cls, range: SourceRange, name: Ident, annotation: Expr | None, default: Expr | None, marker: str
+    ) -> Param:
         return cls._build(range, name.tree, option_tree(range, annotation), option_tree(range, default), marker)
 
     @property
@@ -40,6 +51,20 @@ class Param(View):
     @property
     def kwarg_only(self) -> bool:
         return self.tree.string(3) == "*"
+
+    @property
+    def takes_positional(self) -> bool:
+        """Whether it is ``*name``."""
+        return self.tree.string(3) == "*args"
+
+    @property
+    def takes_keywords(self) -> bool:
+        """Whether it is ``**name``."""
+        return self.tree.string(3) == "**kwargs"
+
+    @property
+    def is_variadic(self) -> bool:
+        return self.takes_positional or self.takes_keywords
 
 
 class Def(Stmt):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rekindle.errors import SourceRange
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views.base import Expr, Ident, V, View, list_tree, option_tree
+from rekindle.syntax.views.definitions import Param
 
 
 class Var(Expr):
@@ -107,7 +108,7 @@ class Select(Expr):
 
 
 class Attribute(View):
-    """A keyword argument: ``(attribute (ident name) value)``."""
+    """A keyword argument: ``(attribute (ident name) value)``; ``**value`` has the name ``**``."""
 
     __slots__ = ()
     KIND = "attribute"
@@ -123,6 +124,10 @@ class Attribute(View):
     @property
     def value(self) -> Expr:
         return Expr(self.tree.subtree(1))
+
+    @property
+    def is_expansion(self) -> bool:
+        return self.name.name == "**"
 
 
 class Apply(Expr):
@@ -163,6 +168,44 @@ class Starred(Expr):
     @property
     def value(self) -> Expr:
         return Expr(self.tree.subtree(0))
+
+
+class Walrus(Expr):
+    """``name := value`` as ``(walrus (variable …) value)``"""
+
+    __slots__ = ()
+    KIND = "walrus"
+
+    @classmethod
+    def create(cls, range: SourceRange, target: Expr, value: Expr) -> Walrus:
+        return cls._build(range, target.tree, value.tree)
+
+    @property
+    def target(self) -> Var:
+        return Var(self.tree.subtree(0))
+
+    @property
+    def value(self) -> Expr:
+        return Expr(self.tree.subtree(1))
+
+
+class Lambda(Expr):
+    """``lambda a, b=1: body`` as ``(lambda (list (param …) …) body)``"""
+
+    __slots__ = ()
+    KIND = "lambda"
+
+    @classmethod
+    def create(cls, range: SourceRange, params: Sequence[Param], body: Expr) -> Lambda:
+        return cls._build(range, list_tree(range, params), body.tree)
+
+    @property
+    def params(self) -> list[Param]:
+        return self._views(0, Param)
+
+    @property
+    def body(self) -> Expr:
+        return Expr(self.tree.subtree(1))
 
 
 class Subscript(Expr):
@@ -236,6 +279,13 @@ class SetLiteral(_Sequence):
     KIND = "set_literal"
 
 
+class Expansion(Expr):
+    """Stands for the key of ``**value`` in a dict."""
+
+    __slots__ = ()
+    KIND = "expansion"
+
+
 class DictLiteral(Expr):
     """``{key: value, …}`` as ``(dict_literal (list key …) (list value …))``"""
 
@@ -302,6 +352,13 @@ class GeneratorExpr(ListComp):
 
     __slots__ = ()
     KIND = "generator"
+
+
+class SetComp(ListComp):
+    """``{element for …}``; the same children as a list comprehension."""
+
+    __slots__ = ()
+    KIND = "set_comp"
 
 
 class DictComp(Expr):

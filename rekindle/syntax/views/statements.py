@@ -198,6 +198,21 @@ class Pass(Stmt):
     KIND = "pass"
 
 
+class Nonlocal(Stmt):
+    """``nonlocal a, b`` as ``(nonlocal (ident a) (ident b))``"""
+
+    __slots__ = ()
+    KIND = "nonlocal"
+
+    @classmethod
+    def create(cls, range: SourceRange, names: Iterable[Ident]) -> Nonlocal:
+        return cls._build(range, *(name.tree for name in names))
+
+    @property
+    def names(self) -> list[str]:
+        return [Ident(tree).name for tree in self.tree.subtrees()]
+
+
 class Delete(Stmt):
     """``del a, b[0]``"""
 

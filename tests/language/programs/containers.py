@@ -206,11 +206,7 @@ def list_builtins_of_floats(xs: List[float]) -> Tuple[float, float, float]:
     return sum(xs), min(xs), max(xs)
 
 
-@refused(
-    "list.sorted_reverse",
-    SchemaError,
-    "no overload of 'aten::sorted'",
-)
+@program("list.sorted_reverse", ([1.5, 3.0, 2.0],), ([],), torch="refuses")
 def sorted_reversed(xs: List[float]) -> List[float]:
     return sorted(xs, reverse=True)
 

@@ -111,7 +111,7 @@ def ternary(n: int) -> Tuple[str, float]:
     return "positive" if n > 0 else "other", 1.0 if n == 1 else 2.5
 
 
-@refused("expression.walrus", UnsupportedError, "Assignment expressions (':=') are not supported.")
+@program("expression.walrus", (1,), (7,), torch="refuses")
 def walrus(n: int) -> int:
     if (m := n * 2) > 5:
         return m
@@ -184,7 +184,7 @@ def ranges(n: int) -> Tuple[List[int], List[int]]:
     return list(range(n)), [i for i in range(n, 0, -2)]
 
 
-@refused("builtin.range_value", UnsupportedError, "a range cannot be used as a value")
+@program("builtin.range_value", (3,), (-2,), torch="refuses")
 def length_of_range(n: int) -> int:
     return len(range(n))
 
@@ -206,12 +206,12 @@ class GetattrOfModule(torch.nn.Module):
         return x * self.weight + getattr(self, "missing", 5)
 
 
-@refused("builtin.map", UndefinedNameError, "the name 'map' is not defined")
+@program("builtin.map", ([1, -2],), ([],), torch="refuses")
 def mapped(xs: List[int]) -> List[int]:
     return list(map(abs, xs))
 
 
-@refused("builtin.filter", UndefinedNameError, "the name 'filter' is not defined")
+@program("builtin.filter", ([1, 0, -2],), ([],), torch="refuses")
 def filtered(xs: List[int]) -> List[int]:
     return list(filter(bool, xs))
 

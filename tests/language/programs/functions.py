@@ -80,7 +80,7 @@ def constants_of_the_file(n: int) -> Tuple[bool, float]:
     return n > LIMIT, n * FACTOR
 
 
-@refused("function.nested", UnsupportedError, "Functions within functions are not supported.")
+@program("function.nested", (torch.ones(2),), (torch.arange(3),), torch="refuses")
 def inner_function(x: Tensor) -> Tensor:
     def double(y: Tensor) -> Tensor:
         return y * 2
@@ -252,7 +252,7 @@ def names_of_rekindle(n: int) -> List[int]:
     return xs
 
 
-@refused("expression.lambda", UnsupportedError, "Lambda expressions are not supported.")
+@program("expression.lambda", (1,), (-3,), torch="refuses")
 def lambda_called(n: int) -> int:
     f = lambda k: k + 1  # noqa: E731
     return f(n)
@@ -266,7 +266,7 @@ def increment(n: int) -> int:
     return n + 1
 
 
-@refused("function.as_value", NotScriptableError, "is not a type that a program can use")
+@program("function.as_value", (1,), (5,), torch="refuses")
 def function_as_argument(n: int) -> int:
     return apply(increment, n)
 

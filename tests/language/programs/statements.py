@@ -452,7 +452,7 @@ def class_inside(n: int) -> int:
     return n
 
 
-@refused("statement.nonlocal", UnsupportedError, "Functions within functions are not supported.")
+@program("statement.nonlocal", (1,), (5,), torch="refuses")
 def nonlocal_inside(n: int) -> int:
     def inner() -> int:
         nonlocal n

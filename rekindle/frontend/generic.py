@@ -1,0 +1,131 @@
+"""Functions that take what a call gives them: parameters without annotations, ``*args`` and ``**kwargs``, functions as
+arguments.
+
+Such a function is compiled once for each combination of what it is given. Values of the graph become parameters of the
+compiled function; what only the compiler knows, such as a function, is known within it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rekindle.errors import CompileError, InternalError, SourceRange, TypeMismatchError
+from rekindle.frontend.binding import bind_arguments
+from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.signatures import Told
+from rekindle.frontend.sugared import Keywords, Parts, Resolver, SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.values import SimpleValue, SugaredTuple, insert_function_constant
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import convert_value
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.types import NONE, Type, mismatch_note
+from rekindle.syntax.views import Def, Param
+
+Given = Sequence["tuple[str, Parts]"]
+
+
+@dataclass(eq=False)
+class GenericFunction:
+    """A definition that is compiled for what its calls give it."""
+
+    name: str
+    definition: Def
+    resolver: Resolver
+    qualified_name: str = ""
+    """Its name in programs, where it has one besides the one that it is called by."""
+    told: Mapping[str, Told] = field(default_factory=dict)
+    """The types of parameters that annotations tell which the source alone does not."""
+    result: Told | None = None
+    is_local: bool = False
+    """Whether it stands within another function."""
+    records: dict[Hashable, FunctionRecord] = field(default_factory=dict)
+    """What was compiled, by the keys of what it was given."""
+
+    def bind(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[SugaredValue],
+        kwargs: Keywords,
+        defaults: Mapping[str, SugaredValue],
+    ) -> dict[str, SugaredValue]:
+        """What each parameter means in a call, converted to what it is annotated with."""
+        params = self.definition.params
+        bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
+        for param in params:
+            type = self._annotated(param, bound[param.name.name])
+            if type is not None:
+                name = param.name.name
+                bound[name] = self._fitted(param, bound[name], type, range, graph)
+        return bound
+
+    def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
+        """The type that the parameter declares. An annotation that is no type says nothing where what is given is no
+        value either: ``f: Callable[[int], int]``."""
+        if param.annotation is None:
+            return None
+        told = self.told.get(param.name.name)
+        try:
+            if isinstance(told, CompileError):
+                raise told
+            return told or parse_type_expression(param.annotation, self.resolver)
+        except CompileError:
+            if isinstance(given, SimpleValue) and given.value.type != NONE:
+                raise
+            return None
+
+    def _fitted(self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph) -> SugaredValue:
+        if param.takes_positional and isinstance(given, SugaredTuple):
+            return SugaredTuple([self._converted(param, item, type, range, graph) for item in given.elements])
+        if param.takes_keywords and isinstance(given, KeywordArguments):
+            items = given.items.items()
+            return KeywordArguments({key: self._converted(param, item, type, range, graph) for key, item in items})
+        return self._converted(param, given, type, range, graph)
+
+    def _converted(
+        self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph
+    ) -> SugaredValue:
+        value = convert_value(graph, given.as_value(range, graph), type, range)
+        if not value.type.is_subtype_of(type):
+            raise TypeMismatchError(
+                f"'{self.name}' takes {type.annotation} for '{param.name.name}', got {value.type.annotation}"
+                + mismatch_note(value.type, type),
+                range,
+            )
+        if type.is_optional and value.type != type:
+            value = graph.insert_node(
+                graph.create("prim::unchecked_cast", [value], types=[type], range=range)
+            ).output  # the function is to see what it declares
+        return SimpleValue(value)
+
+    def declared_result(self) -> Type | None:
+        """The type that the function declares to return."""
+        if isinstance(self.result, CompileError):
+            raise self.result
+        if self.result is not None or self.definition.return_type is None:
+            return self.result
+        return parse_type_expression(self.definition.return_type, self.resolver)
+
+    def call_compiled(self, range: SourceRange, graph: Graph, meanings: Mapping[str, SugaredValue]) -> SugaredValue:
+        """Call what is compiled for ``meanings``: what each name means that the function does not assign itself."""
+        given = [(name, value.parts(range, graph)) for name, value in meanings.items()]
+        key = tuple((name, parts.key) for name, parts in given)
+        record = self.records.get(key)
+        if record is None:
+            if make_record is None:
+                raise InternalError("rekindle.frontend.specialising was not imported")
+            record = self.records[key] = make_record(self, given)
+        record.ensure_defined(range)
+        inputs = [value for _, parts in given for value in parts.values]
+        callee = insert_function_constant(range, graph, record)
+        types = [item.type for item in record.schema.returns]
+        return SimpleValue(
+            graph.insert_node(graph.create("prim::CallFunction", [callee, *inputs], types=types, range=range)).output
+        )
+
+
+make_record: Callable[[GenericFunction, Given], FunctionRecord] | None = None
+"""A slot: a record, still to be compiled, of a function that is given such things.
+:mod:`rekindle.frontend.specialising` fills it."""

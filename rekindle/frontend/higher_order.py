@@ -1,0 +1,371 @@
+"""Calls of what takes functions: ``map``, ``filter``, ``sorted(key=…)``, ``functools.partial`` and ``reduce`` …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls import CallEmitter
+from rekindle.frontend.iterables import IterableTree, RangeValue
+from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.library import library_function
+from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.special_forms import GLOBALS, SpecialForm
+from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import TENSOR, ListType, Type, unshaped
+from rekindle.syntax.views import Apply, Var
+
+
+class MappedValue(SugaredValue):
+    """``map(function, iterable)``: each element is computed where a loop comes to it."""
+
+    def __init__(self, emitter: CallEmitter, function: SugaredValue, source: SugaredValue, spread: bool) -> None:
+        self.emitter = emitter
+        self.function = function
+        self.source = source
+        self.spread = spread
+        """Whether the elements of the source are several arguments each."""
+
+    @property
+    def description(self) -> str:
+        return "map"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.emitter.list_of(range, self, None)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    @property
+    def static_length(self) -> int | None:
+        return self.source.static_length
+
+    @property
+    def must_unroll(self) -> bool:
+        return self.source.must_unroll
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return self.source.length(range, graph)
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        if not self.must_unroll:
+            return SimpleValue(self.as_value(range, graph)).as_tuple(range, graph, size_hint)
+        return [self._result(range, graph, item) for item in self.source.as_tuple(range, graph)]
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        return self._result(range, graph, self.source.item(range, graph, index))
+
+    def _result(self, range: SourceRange, graph: Graph, item: SugaredValue) -> SugaredValue:
+        args = item.as_tuple(range, graph) if self.spread else [item]
+        return self.function.call_with(range, graph, args, {})
+
+
+class PartialValue(SugaredValue):
+    """``functools.partial(function, …)``: a function with some of its arguments."""
+
+    def __init__(self, function: SugaredValue, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
+        self.function = function
+        self.args = list(args)
+        self.kwargs = dict(kwargs)
+
+    @property
+    def description(self) -> str:
+        return f"functools.partial of {self.function.description}"
+
+    @property
+    def takes_meanings(self) -> bool:
+        return True
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        return self.function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        values = [SimpleValue(item.materialise(graph)) for item in args]
+        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
+        return self.call_with(range, graph, values, named, targets)
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        count, names = len(self.args), tuple(self.kwargs)
+
+        def join(items: list[SugaredValue]) -> SugaredValue:
+            named = dict(zip(names, items[1 + count :], strict=True))
+            return PartialValue(items[0], items[1 : 1 + count], named)
+
+        items = [self.function, *self.args, *self.kwargs.values()]
+        return parts_of_all(PartialValue, range, graph, items, join, (count, names))
+
+
+class HigherOrderEmitter(CallEmitter):
+    """Emits calls that are given functions."""
+
+    def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
+        if call.attributes and call.callee.tree.kind == "variable":
+            callee = self.emit_sugared(call.callee)
+            keyed = next((name for name in _KEYED if callee is GLOBALS[name]), None)
+            if keyed is not None:
+                return _KEYED[keyed](self, call)
+        elif len(call.inputs) == 1 and call.callee.tree.kind == Var.KIND:
+            counted = self._length_known(call)
+            if counted is not None:
+                return counted
+        elif call.attributes and call.callee.tree.kind == ".":
+            sorting = self._sort_in_place(call)
+            if sorting is not None:
+                return sorting
+        return super().emit_call(call, targets, hint)
+
+    def _length_known(self, call: Apply) -> SugaredValue | None:
+        """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
+        if self.environment.find_local("len") is not None or call.callee.range.text != "len":
+            return None
+        (item,) = call.inputs
+        found: SugaredValue | None = None
+        if item.tree.kind == Var.KIND:
+            found = self.environment.find_static(Var(item.tree).name.name)
+        elif item.tree.kind == Apply.KIND and Apply(item.tree).callee.range.text == "range":
+            found = self.emit_sugared(item)
+        if isinstance(found, RangeValue):
+            length = found.length(call.range, self.graph)  # below zero where there is nothing
+            return SimpleValue(self.call_builtin("prim::max", call.range, length, self.literal(0, call.range)))
+        if isinstance(found, (SugaredTuple, KeywordArguments)):
+            return SimpleValue(found.length(call.range, self.graph))
+        return None
+
+    # ------------------------------------------------------------------------------------------------- map and filter
+
+    def _map(self, call: Apply, hint: Type | None) -> SugaredValue:
+        if len(call.inputs) < 2:
+            raise TypeMismatchError("map takes a function and at least one iterable", call.range)
+        function, *items = call.inputs
+        sources = [self.emit_sugared(item).iterator(item.range, self.graph) for item in items]
+        source = sources[0] if len(sources) == 1 else IterableTree(call.range, self.graph, sources)
+        return MappedValue(self, self.emit_sugared(function), source, spread=len(sources) > 1)
+
+    def _filter(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """A list, made where the call stands."""
+        function, source = self._expect(call, 2, 2)
+        asked = None if function.tree.kind == "none" else self.emit_sugared(function)
+        iterator = self.emit_sugared(source).iterator(source.range, self.graph)
+        result = self.insert_node("prim::ListConstruct", call.range, [], [ListType(TENSOR)]).output
+        found: list[Type] = []
+
+        def body(item: Value) -> None:
+            if not found:
+                found.append(unshaped(item.type))
+                result.set_type(ListType(found[0]))
+            answer = SimpleValue(item)
+            if asked is not None:
+                answer = asked.call_with(call.range, self.graph, [answer], {})  # type: ignore[assignment]
+            condition = self.to_bool(answer.as_value(call.range, self.graph), call.range)
+            node = self.insert_node("prim::If", call.range, [condition], [])
+            with self.inside(node.add_block()):
+                self.append_to(call.range, result, item)
+            node.add_block()
+
+        self.each(call.range, iterator, body)
+        return SimpleValue(result)
+
+    def list_from(self, value: SugaredValue, range: SourceRange) -> Value:
+        """What can be iterated over, as a list."""
+        if isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
+            return value.value
+        return self.list_of(range, value, None)
+
+    # ------------------------------------------------------------------------------------------------ sorting by a key
+
+    def _keys_and_options(self, call: Apply, options: Sequence[str]) -> tuple[SugaredValue | None, dict[str, Value]]:
+        """The function given as ``key``, and the other keyword arguments."""
+        key: SugaredValue | None = None
+        found: dict[str, Value] = {}
+        for item in call.attributes:
+            name = item.name.name
+            if name not in ("key", *options):
+                raise UnsupportedError(f"{call.callee.range.text} takes no keyword argument '{name}' here", item.range)
+            if name != "key":
+                found[name] = self.emit_expression(item.value)
+            elif item.value.tree.kind != "none":
+                key = self.emit_sugared(item.value)
+        return key, found
+
+    def _keys(self, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
+        """The list of what ``key`` gives for the elements of a list."""
+        if key is None:
+            return xs
+        return MappedValue(self, key, SimpleValue(xs), spread=False).as_value(range, self.graph)
+
+    def _sorted_by(self, call: Apply, xs: Value) -> Value:
+        range = call.range
+        key, options = self._keys_and_options(call, ("reverse",))
+        no = self.graph.insert_constant(False, range=range)
+        reverse = self.to_bool(options["reverse"], range) if "reverse" in options else no
+        arguments = [SimpleValue(item) for item in (xs, self._keys(xs, key, range), reverse)]
+        return library_function("sorted_by").call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
+
+    def _sorted(self, call: Apply) -> SugaredValue:
+        (source,) = self._expect(call, 1, 1)
+        return SimpleValue(self._sorted_by(call, self.list_from(self.emit_sugared(source), source.range)))
+
+    def _sort_in_place(self, call: Apply) -> SugaredValue | None:
+        """``xs.sort(key=…)``; None for other calls."""
+        names = {item.name.name for item in call.attributes}
+        if "key" not in names or not names <= {"key", "reverse"} or call.inputs:
+            return None
+        method = self.emit_sugared(call.callee)
+        if not isinstance(method, BuiltinFunction) or method.kind != "aten::sort" or method.self_value is None:
+            return None
+        xs = method.self_value.materialise(self.graph)
+        if not isinstance(xs.type, ListType):
+            return None
+        ordered = self._sorted_by(call, xs)
+        self.call_builtin("aten::clear", call.range, xs)
+        self.call_builtin("aten::extend", call.range, xs, ordered)
+        return SimpleValue(self.graph.insert_constant(None, range=call.range))
+
+    def _smallest(self, call: Apply) -> SugaredValue:
+        return self._first_by(call, "min")
+
+    def _largest(self, call: Apply) -> SugaredValue:
+        return self._first_by(call, "max")
+
+    def _first_by(self, call: Apply, name: str) -> SugaredValue:
+        """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
+        range = call.range
+        key, options = self._keys_and_options(call, ("default",))
+        if len(call.inputs) == 1:
+            xs = self.list_from(self.emit_sugared(call.inputs[0]), call.inputs[0].range)
+        else:
+            xs = self.list_of(range, SugaredTuple([self.emit_sugared(item) for item in call.inputs]), None)
+        what = self.graph.insert_constant(_said_of_nothing(name), range=range)
+        largest = self.graph.insert_constant(name == "max", range=range)
+        keys = self._keys(xs, key, range)
+        arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
+
+        def found() -> Value:
+            result = library_function("first_by").call_with(range, self.graph, arguments, {})
+            return result.as_value(range, self.graph)
+
+        if "default" not in options:
+            return SimpleValue(found())
+        is_empty = self.insert("aten::eq", range, self.insert("aten::len", range, xs), 0)
+        node, true, false = self.branch(range, is_empty, Refinements(), lambda: options["default"], found)
+        return SimpleValue(node.add_output(self.join_types(range, true, false)))
+
+    # -------------------------------------------------------------------------------------------- functools, itertools
+
+    def _partial(self, call: Apply, hint: Type | None) -> SugaredValue:
+        args, kwargs = self.emit_meanings(call)
+        if not args:
+            raise TypeMismatchError("partial takes a function", call.range)
+        return PartialValue(args[0], args[1:], kwargs)
+
+    def _reduce(self, call: Apply, hint: Type | None) -> SugaredValue:
+        function, source, *initial = self._expect(call, 2, 3)
+        xs = SimpleValue(self.list_from(self.emit_sugared(source), source.range))
+        args: list[SugaredValue] = [self.emit_sugared(function), xs]
+        if initial:
+            args.append(self.emit_sugared(initial[0]))
+        name = "reduce_from" if initial else "reduce"
+        return library_function(name).call_with(call.range, self.graph, args, {})
+
+    def _accumulate(self, call: Apply, hint: Type | None) -> SugaredValue:
+        args, kwargs = self.emit_meanings(call)
+        given = dict(zip(("iterable", "func"), args, strict=False)) | kwargs
+        source = given.pop("iterable")
+        xs = SimpleValue(self.list_from(source, call.range))
+        function = given.pop("func", None) or library_function("plus")
+        initial = given.pop("initial", None)
+        if initial is None:
+            return library_function("accumulate").call_with(call.range, self.graph, [xs, function], {})
+        return library_function("accumulate_from").call_with(call.range, self.graph, [xs, function, initial], {})
+
+    def _chain(self, call: Apply, hint: Type | None) -> SugaredValue:
+        if not call.inputs:
+            raise TypeMismatchError("chain takes at least one iterable", call.range)
+        args, _ = self.emit_meanings(call)
+        first, *rest = [self.list_from(item, call.range) for item in args]
+        for other in rest:
+            first = self.call_builtin("aten::add", call.range, first, other)
+        return SimpleValue(first)
+
+    def _product(self, call: Apply, hint: Type | None) -> SugaredValue:
+        args, kwargs = self.emit_meanings(call)
+        repeat = kwargs.pop("repeat", None)
+        if kwargs or repeat is not None or not 2 <= len(args) <= 3:
+            raise UnsupportedError("product takes two or three iterables here", call.range)
+        lists = [SimpleValue(self.list_from(item, call.range)) for item in args]
+        name = "product" if len(lists) == 2 else "product3"
+        return library_function(name).call_with(call.range, self.graph, lists, {})
+
+    def _in_pairs(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``combinations(xs, 2)``, ``permutations(xs, 2)``"""
+        form = self.emit_sugared(call.callee)
+        assert isinstance(form, SpecialForm)
+        source, count = self._expect(call, 2, 2)
+        if count.range.text != "2":
+            raise UnsupportedError(f"{form.name} takes two at a time here", count.range)
+        xs = SimpleValue(self.list_from(self.emit_sugared(source), source.range))
+        return library_function(form.name).call_with(call.range, self.graph, [xs], {})
+
+    def _library(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """A function of the library whose arguments may be any iterables."""
+        form = self.emit_sugared(call.callee)
+        assert isinstance(form, SpecialForm)
+        args, kwargs = self.emit_meanings(call)
+        lists = [self._if_iterable(item, call.range) for item in args]
+        name = form.name
+        if name == "islice" and len(lists) == 2:
+            name = "islice_stop"
+        return library_function(name).call_with(call.range, self.graph, lists, kwargs)
+
+    def _if_iterable(self, item: SugaredValue, range: SourceRange) -> SugaredValue:
+        """What the compiler alone can iterate over, as a list; anything else as it is."""
+        if isinstance(item, (MappedValue, IterableTree, RangeValue)):
+            return SimpleValue(self.list_of(range, item, None))
+        return item
+
+    _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
+        **CallEmitter._FORMS,
+        "map": _map,
+        "filter": _filter,
+        "partial": _partial,
+        "reduce": _reduce,
+        "accumulate": _accumulate,
+        "chain": _chain,
+        "product": _product,
+        "combinations": _in_pairs,
+        "permutations": _in_pairs,
+        **dict.fromkeys(("pairwise", "islice", "takewhile", "dropwhile", "repeat", "chain_from_iterable"), _library),
+        **dict.fromkeys(("heappush", "heappop", "heapify", "heapreplace", "heappushpop"), _library),
+        **dict.fromkeys(("nlargest", "nsmallest"), _library),
+        **dict.fromkeys(("bisect_left", "bisect_right", "insort_left", "insort_right"), _library),
+    }
+
+
+def _said_of_nothing(name: str) -> str:
+    """What this Python says of ``min([])`` or ``max([])``."""
+    try:
+        max([]) if name == "max" else min([])
+    except ValueError as error:
+        return str(error)
+    raise AssertionError("there is no smallest of nothing")
+
+
+_KEYED: Final[dict[str, Callable[[HigherOrderEmitter, Apply], SugaredValue]]] = {
+    "sorted": HigherOrderEmitter._sorted,
+    "min": HigherOrderEmitter._smallest,
+    "max": HigherOrderEmitter._largest,
+}
+"""Builtins that take a key."""

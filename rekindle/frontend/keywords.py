@@ -1,0 +1,152 @@
+"""What ``**kwargs`` stands for within a function: a dict of which the compiler knows the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.values import SimpleValue, SugaredTuple, parts_of_all
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import STRING, DictType, unify_all, unshaped
+
+
+class KeywordArguments(SugaredValue):
+    """A dict of which the keys are known while compiling, and whose values may be of different types."""
+
+    def __init__(self, items: Keywords) -> None:
+        self.items = dict(items)
+
+    @property
+    def description(self) -> str:
+        return "a dict of keyword arguments"
+
+    @property
+    def stays_itself(self) -> bool:
+        return True
+
+    def contains(self, key: str) -> bool:
+        return key in self.items
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        values = [value.as_value(range, graph) for value in self.items.values()]
+        common = unify_all(unshaped(value.type) for value in values)
+        if common is None:
+            what = "is empty" if not values else "holds values of different types"
+            raise UnsupportedError(f"{self.description} that {what} cannot be used as a value", range)
+        keys = [graph.insert_constant(key, range=range) for key in self.items]
+        inputs = [item for pair in zip(keys, values, strict=True) for item in pair]
+        type = DictType(STRING, common)
+        return graph.insert_node(graph.create("prim::DictConstruct", inputs, types=[type], range=range)).output
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        keys = tuple(self.items)
+        return parts_of_all(
+            KeywordArguments,
+            range,
+            graph,
+            list(self.items.values()),
+            lambda values: KeywordArguments(dict(zip(keys, values, strict=True))),
+            keys,
+        )
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        method = _METHODS.get(name)
+        if method is None:
+            raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)
+        return _Method(self, name, method)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: object = None) -> SugaredValue:
+        key = _constant_key(index, range)
+        if key not in self.items:
+            raise TypeMismatchError(f"there is no keyword argument '{key}'", range)
+        return self.items[key]
+
+    def keys(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return SugaredTuple([SimpleValue(graph.insert_constant(key, range=range)) for key in self.items])
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        return self.keys(range, graph).as_tuple(range, graph)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self.keys(range, graph)
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(len(self.items), range=range)
+
+
+def _constant_key(value: Value, range: SourceRange) -> str:
+    found = value.node.attributes.get("value") if value.node.kind == "prim::Constant" else None
+    if not isinstance(found, str):
+        raise UnsupportedError(
+            "the key of a keyword argument must be a string in the source", range, cause=Cause.DYNAMIC_BEHAVIOUR
+        )
+    return found
+
+
+class _Method(SugaredValue):
+    """``kwargs.get`` and the like."""
+
+    def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
+        self.owner = owner
+        self.name = name
+        self.method = method
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.name}' of keyword arguments"
+
+    @property
+    def takes_meanings(self) -> bool:
+        return True
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if kwargs:
+            raise TypeMismatchError(f"{self.description} takes no keyword arguments", range)
+        return self.method(self.owner, range, graph, list(args))
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        return self.call_with(range, graph, [SimpleValue(item.materialise(graph)) for item in args], {}, targets)
+
+
+_Emit = Callable[[KeywordArguments, SourceRange, Graph, list[SugaredValue]], SugaredValue]
+
+
+def _keys(owner: KeywordArguments, range: SourceRange, graph: Graph, args: list[SugaredValue]) -> SugaredValue:
+    return owner.keys(range, graph)
+
+
+def _values(owner: KeywordArguments, range: SourceRange, graph: Graph, args: list[SugaredValue]) -> SugaredValue:
+    return SugaredTuple(list(owner.items.values()))
+
+
+def _items(owner: KeywordArguments, range: SourceRange, graph: Graph, args: list[SugaredValue]) -> SugaredValue:
+    pairs = zip(owner.keys(range, graph).as_tuple(range, graph), owner.items.values(), strict=True)
+    return SugaredTuple([SugaredTuple(pair) for pair in pairs])
+
+
+def _copy(owner: KeywordArguments, range: SourceRange, graph: Graph, args: list[SugaredValue]) -> SugaredValue:
+    return KeywordArguments(owner.items)
+
+
+def _get(owner: KeywordArguments, range: SourceRange, graph: Graph, args: list[SugaredValue]) -> SugaredValue:
+    if not 1 <= len(args) <= 2:
+        raise TypeMismatchError(f"get takes 1 to 2 arguments, got {len(args)}", range)
+    key = _constant_key(args[0].as_value(range, graph), range)
+    if key in owner.items:
+        return owner.items[key]
+    return args[1] if len(args) == 2 else SimpleValue(graph.insert_constant(None, range=range))
+
+
+_METHODS: Final[dict[str, _Emit]] = {"keys": _keys, "values": _values, "items": _items, "copy": _copy, "get": _get}

@@ -1,0 +1,195 @@
+"""Functions within functions, and lambdas: they read the variables around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.recovery import assigned_names, walk_scope
+from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.values import SimpleValue, parts_of_all
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import CallArgument
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Def, Ident, Lambda, Nonlocal, Return, Stmt, Var
+
+if TYPE_CHECKING:
+    from rekindle.frontend.emission import Emission
+
+
+def definition_of_lambda(expr: Lambda) -> Def:
+    """A definition that does what the lambda does."""
+    range = expr.range
+    body: list[Stmt] = [Return.create(expr.body.range, expr.body)]
+    return Def.create(range, Ident.create(range, "_lambda"), expr.params, None, body)
+
+
+def local_names(definition: Def) -> set[str]:
+    """The variables of the function itself."""
+    names = {param.name.name for param in definition.params} | assigned_names(definition.body)
+    return names.difference(nonlocal_names(definition))
+
+
+def nonlocal_names(definition: Def) -> set[str]:
+    """The variables around the function that it says it assigns."""
+    trees = (tree for statement in definition.body for tree in walk_scope(statement.tree))
+    return {name for tree in trees if tree.kind == Nonlocal.KIND for name in Nonlocal(tree).names}
+
+
+def free_names(definition: Def) -> set[str]:
+    """The names that the function reads and does not assign."""
+    return set(_free(definition.tree))
+
+
+def _free(tree: Tree) -> Iterator[str]:
+    """The names that a definition or a lambda reads from around it."""
+    definition = definition_of_lambda(Lambda(tree)) if tree.kind == Lambda.KIND else Def(tree)
+    own = local_names(definition)
+    yield from nonlocal_names(definition)
+    for statement in definition.body:
+        for part in walk_scope(statement.tree):
+            if part.kind == Var.KIND:
+                names: Iterator[str] = iter((Var(part).name.name,))
+            elif part.kind in (Def.KIND, Lambda.KIND):
+                names = _free(part)
+            else:
+                continue
+            yield from (name for name in names if name not in own)
+
+
+def runs_in_place(definition: Def) -> bool:
+    """Whether the body can stand where the function is called: it returns at its end only."""
+    returns = [tree for statement in definition.body for tree in walk_scope(statement.tree) if tree.kind == Return.KIND]
+    last = definition.body[-1].tree
+    return not returns or (len(returns) == 1 and returns[0] is last)
+
+
+def default_of(name: str) -> str:
+    """What the default of the parameter ``name`` is called within a function that calls itself."""
+    return f"${name}"
+
+
+def itself_within(function: GenericFunction, emitter: Emission) -> LocalFunction | None:
+    """What the name of a local function means within itself, once what it is given has been assigned; None where it
+    does not name itself."""
+    definition = function.definition
+    free = free_names(definition)
+    if definition.name.name not in free:
+        return None
+    defaults: dict[str, SugaredValue] = {}
+    for param in definition.params:
+        name = param.name.name
+        found = emitter.environment.find_variable(default_of(name), name)
+        if found is not None:
+            defaults[name] = found
+    return LocalFunction(function, emitter, {name: name for name in free}, defaults)
+
+
+class LocalFunction(SugaredValue):
+    """A function that was defined within the one that is being compiled, or within one that has passed it on.
+
+    ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
+    """
+
+    def __init__(
+        self,
+        function: GenericFunction,
+        emitter: Emission,
+        variables: Mapping[str, str],
+        defaults: Mapping[str, SugaredValue],
+    ) -> None:
+        self.function = function
+        self.emitter = emitter
+        self.variables = variables
+        self.defaults = defaults
+
+    @property
+    def description(self) -> str:
+        return f"the function '{self.function.name}'"
+
+    @property
+    def takes_meanings(self) -> bool:
+        return True
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        values = [SimpleValue(item.materialise(graph)) for item in args]
+        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
+        return self.call_with(range, graph, values, named, targets)
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        bound = self.function.bind(range, graph, args, kwargs, self.defaults)
+        definition = self.function.definition
+        if not self.calls_itself and runs_in_place(definition):
+            return self.emitter.run_in_place(self, bound, range)
+        changed = sorted(nonlocal_names(definition))
+        if changed:
+            raise UnsupportedError(
+                f"{self.description} assigns the nonlocal variable '{changed[0]}', so that it must return at its end "
+                "only, and must not call itself",
+                range,
+                hint="return the new value, and assign it where the function is called",
+            )
+        defaults = {default_of(name): value for name, value in self.defaults.items()} if self.calls_itself else {}
+        return self.function.call_compiled(range, graph, {**self.captured(), **defaults, **bound})
+
+    @property
+    def calls_itself(self) -> bool:
+        return self.function.definition.name.name in self.variables
+
+    def captured(self) -> dict[str, SugaredValue]:
+        """What the variables around the function mean by now; those that nothing has assigned are left out."""
+        found: dict[str, SugaredValue] = {}
+        for name, variable in self.variables.items():
+            meaning = self.emitter.environment.find_variable(variable, name)
+            if meaning is not None and not (isinstance(meaning, LocalFunction) and meaning.function is self.function):
+                found[name] = meaning  # itself it knows in any case
+        return found
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        captured, defaults = self.captured(), self.defaults
+        names = tuple(captured)
+
+        def join(values: list[SugaredValue]) -> SugaredValue:
+            around = dict(zip(names, values, strict=False))
+            given = dict(zip(defaults, values[len(names) :], strict=True))
+            return PassedFunction(self.function, around, given)
+
+        items = [*captured.values(), *defaults.values()]
+        inner = parts_of_all(LocalFunction, range, graph, items, join, (self.function, names))
+
+        def rebuild(values: Sequence[object], emitter: Emission) -> SugaredValue:
+            passed = inner.rebuild(values, emitter)  # type: ignore[arg-type]
+            assert isinstance(passed, PassedFunction)
+            return passed.within(emitter)
+
+        return Parts(inner.key, inner.values, rebuild)
+
+
+class PassedFunction(SugaredValue):
+    """A local function on its way into another one, with what the variables around it mean there."""
+
+    def __init__(
+        self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]
+    ) -> None:
+        self.function = function
+        self.around = around
+        self.defaults = defaults
+
+    def within(self, emitter: Emission) -> LocalFunction:
+        """The function as a local one of ``emitter``, with variables of its own around it."""
+        variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
+        range = self.function.definition.name.range
+        for name, meaning in self.around.items():
+            emitter.environment.assign(variables[name], range, meaning)
+        return LocalFunction(self.function, emitter, variables, self.defaults)

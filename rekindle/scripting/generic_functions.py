@@ -1,0 +1,123 @@
+"""Python functions that do not say themselves all that they take: they are compiled for what their calls give them."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+import typing
+import weakref
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import TENSOR
+from rekindle.program.names import qualified_name
+from rekindle.scripting import python_values
+from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.compilation import annotated_types, default_arguments, unwrapped
+from rekindle.scripting.functions import overloads_of
+from rekindle.scripting.resolver import PythonResolver
+from rekindle.syntax.python_ast import function_def
+
+_KEPT: Final = "__rekindle_generic__"
+_known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
+
+
+def may_be_generic(function: types.FunctionType) -> bool:
+    """Whether calls may have to tell what the function takes: it has ``*args`` or ``**kwargs``, or parameters of which
+    it says no type."""
+    known = _known.get(function)
+    if known is None:
+        known = _known[function] = _ask(function)
+    return known
+
+
+def _ask(function: types.FunctionType) -> bool:
+    managers, inner = unwrapped(function)
+    if managers or overloads_of(function):
+        return False
+    if takes_any_number(inner):
+        return True
+    annotations = annotations_of(inner)
+    return any(name not in annotations or is_callable(annotations[name]) for name in _parameters(inner))
+
+
+def takes_any_number(function: types.FunctionType) -> bool:
+    """Whether it has ``*args`` or ``**kwargs``."""
+    return bool(function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+
+
+def _parameters(function: types.FunctionType) -> Sequence[str]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def is_callable(annotation: object) -> bool:
+    """Whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
+    if isinstance(annotation, str):
+        return "Callable" in annotation
+    if annotation is typing.Callable or annotation is collections.abc.Callable:
+        return True
+    if typing.get_origin(annotation) is collections.abc.Callable:
+        return True
+    return any(is_callable(part) for part in typing.get_args(annotation) if part is not type(None))
+
+
+def says_too_little(
+    function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument], skipped: int = 0
+) -> bool:
+    """Whether the call has to tell what the function takes: it is given something else than Tensors, or has defaults,
+    where it says nothing. The first ``skipped`` parameters do not count."""
+    _, inner = unwrapped(function)
+    if takes_any_number(inner):
+        return True
+    annotations = annotations_of(inner)
+    names = _parameters(inner)
+    if any(is_callable(annotations.get(name)) for name in names):
+        return True
+    definition = generic_function(function).definition
+    assumed = {param.name.name for param in definition.params if param.annotation is None}
+    if not assumed.isdisjoint(default_arguments(inner)):
+        return True
+    given = list(zip(names[skipped:], args, strict=False)) + [(item.name or "", item) for item in kwargs]
+    return any(name in assumed and not item.type.is_subtype_of(TENSOR) for name, item in given)
+
+
+def generic_function(function: types.FunctionType) -> GenericFunction:
+    """The function as one that is compiled for what it is given; the same at each call."""
+    kept = vars(function).get(_KEPT)
+    if isinstance(kept, tuple) and kept[0] is function:
+        found: GenericFunction = kept[1]
+        return found
+    _, inner = unwrapped(function)
+    definition = function_def(inner)
+    resolver = PythonResolver.of_function(inner)
+    told, result = annotated_types(inner, definition, resolver)
+    name = qualified_name(function).removeprefix("__torch__.")
+    made = GenericFunction(definition.name.name, definition, resolver, qualified_name=name, told=told, result=result)
+    setattr(function, _KEPT, (function, made))
+    return made
+
+
+def call_generic(
+    function: types.FunctionType,
+    range: SourceRange,
+    graph: Graph,
+    args: Sequence[SugaredValue],
+    kwargs: Keywords,
+) -> SugaredValue:
+    """Call the function, compiled for these arguments."""
+    generic = generic_function(function)
+    given: dict[str, Any] = default_arguments(unwrapped(function)[1])
+    defaults = {
+        name: python_values.sugared_value(value, range, graph, generic.resolver, name) for name, value in given.items()
+    }
+    return generic.call_compiled(range, graph, generic.bind(range, graph, args, kwargs, defaults))
+
+
+python_values.generic = python_values.Generic(may_be_generic, says_too_little, call_generic)
