@@ -72,6 +72,13 @@ def _take(index: int, kind: Kind) -> list[str]:
             f"  br i1 %g{index}, label %take{index + 1}, label %left",
         ]
         return lines
+    if kind is Kind.STRING:
+        lines += [
+            f"  %a{index} = call ptr @string_of(ptr %arena, ptr %o{index})",
+            f"  %g{index} = icmp ne ptr %a{index}, null",
+            f"  br i1 %g{index}, label %take{index + 1}, label %left",
+        ]
+        return lines
     lines += [
         f"  %w{index} = alloca i64",
         f"  %g{index} = call i1 @decode(ptr %o{index}, i64 {int(kind)}, ptr %w{index})",
@@ -93,10 +100,11 @@ def _answer(outputs: Sequence[Kind]) -> list[str]:
             f"  %rp{index} = getelementptr i64, ptr %results, i64 {index}",
             f"  %rw{index} = load i64, ptr %rp{index}",
         ]
-        if kind.is_list:
+        if kind.is_list or kind is Kind.STRING:
+            maker = "list_object" if kind.is_list else "string_object"
             lines += [
                 f"  %rl{index} = inttoptr i64 %rw{index} to ptr",
-                f"  %r{index} = call ptr @list_object(ptr %rl{index})",
+                f"  %r{index} = call ptr @{maker}(ptr %rl{index})",
             ]
         else:
             lines.append(f"  %r{index} = call ptr @encode(i64 %rw{index}, i64 {int(kind)})")

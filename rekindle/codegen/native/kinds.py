@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from rekindle.ir.types import BOOL, FLOAT, INT, ListType, Type
+from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, Type
 
 
 class Kind(IntEnum):
-    """A number, or a list of numbers. The numbers of the first three are those that the code for lists knows."""
+    """A number, a list of numbers, or a string. The code for lists knows the numbers of the first three, and of the
+    last."""
 
     INT = 0
     FLOAT = 1
@@ -17,6 +18,7 @@ class Kind(IntEnum):
     INTS = 3
     FLOATS = 4
     BOOLS = 5
+    STRING = 6
 
     @property
     def llvm(self) -> str:
@@ -25,7 +27,7 @@ class Kind(IntEnum):
 
     @property
     def is_list(self) -> bool:
-        return self >= Kind.INTS
+        return Kind.INTS <= self <= Kind.BOOLS
 
     @property
     def element(self) -> Kind:
@@ -33,12 +35,12 @@ class Kind(IntEnum):
         return Kind(self - Kind.INTS)
 
 
-_KINDS: Final[dict[Type, Kind]] = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL}
+_KINDS: Final[dict[Type, Kind]] = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL, STRING: Kind.STRING}
 
 
 def kind_of(type: Type) -> Kind | None:
     """The kind of values of ``type``; None if code cannot work on them."""
     if isinstance(type, ListType):
         element = _KINDS.get(type.element)
-        return None if element is None else Kind(element + Kind.INTS)
+        return None if element is None or element is Kind.STRING else Kind(element + Kind.INTS)
     return _KINDS.get(type)

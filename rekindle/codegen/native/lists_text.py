@@ -1,4 +1,4 @@
-"""Lists of numbers in LLVM's language.
+"""Lists of numbers in LLVM's language. Strings of several characters are lists of code points, of the kind 6.
 
 A list has its elements as words of 64 bits. One that came from Python (``origin``) has none at first: elements are
 taken out of Python's list one by one until that has happened often enough, or until something is written; then all
@@ -108,6 +108,14 @@ define internal i1 @list_take_one(ptr %list, i64 %index, ptr %word) {{
   %kind_at = getelementptr %List, ptr %list, i64 0, i32 5
   %origin = load ptr, ptr %origin_at
   %kind = load i64, ptr %kind_at
+  %is_string = icmp eq i64 %kind, 6
+  br i1 %is_string, label %character, label %element
+character:
+  %code = call i32 @PyUnicode_ReadChar(ptr %origin, i64 %index)
+  %wide = zext i32 %code to i64
+  store i64 %wide, ptr %word
+  ret i1 true
+element:
   %object = call ptr @PyList_GetItem(ptr %origin, i64 %index)
   %gone = icmp eq ptr %object, null
   br i1 %gone, label %clear, label %take

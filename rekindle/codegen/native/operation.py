@@ -21,6 +21,7 @@ from rekindle.codegen.native.lists_text import lists_text
 from rekindle.codegen.native.objects_text import objects_text
 from rekindle.codegen.native.picking import library_module, region_module
 from rekindle.codegen.native.regions import REGION, has_loop
+from rekindle.codegen.native.strings_text import strings_text
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.execution import Provisional, callable_of
@@ -53,7 +54,7 @@ def region_text(graph: Graph) -> str:
 def _library_text() -> str:
     offset = object_class_offset()
     assert offset is not None
-    return "\n".join([lists_text(), objects_text(offset), DECLARATIONS])
+    return "\n".join([lists_text(), objects_text(offset), strings_text(offset), DECLARATIONS])
 
 
 class NativeRegion(Provisional):

@@ -1,4 +1,4 @@
-"""Loops over numbers, and what stands around them, are collected into ``prim::NativeRegion`` nodes.
+"""Loops over numbers and characters, and what stands around them, are collected into ``prim::NativeRegion`` nodes.
 
 .. code-block:: text
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import rekindle.codegen.native.strings  # noqa: F401 (adds to what is native)
 from rekindle.codegen.native.kinds import Kind, kind_of
 from rekindle.codegen.native.lists import is_native
 from rekindle.codegen.native.writer import raises
@@ -97,7 +98,10 @@ def _is_known(value: Value) -> bool:
 
 
 def _is_plain_constant(value: Value) -> bool:
-    """Whether a constant can be written into code: a number of 64 bits."""
+    """Whether a constant can be written into code: a number of 64 bits, a character."""
+    if value.type.kind == "StringType":
+        text = constant_value(value.node.attributes.get("value"), value.type)
+        return isinstance(text, str) and len(text) == 1
     if value.type.kind not in ("IntType", "FloatType", "BoolType"):
         return False
     number = constant_value(value.node.attributes.get("value"), value.type)
@@ -165,7 +169,9 @@ def _can_be_copied(value: Value) -> bool:
     """Whether there may be several of a value: constants that nobody can write to, and what no path defines."""
     if value.node.kind == "prim::Uninitialized":
         return kind_of(value.type) is not None
-    return value.node.kind == "prim::Constant" and kind_of(value.type) not in _LISTS
+    if value.node.kind != "prim::Constant" or kind_of(value.type) in _LISTS:
+        return False
+    return kind_of(value.type) is not Kind.STRING or _is_plain_constant(value)
 
 
 def _stands_outside(node: Node, inside: set[Node]) -> bool:

@@ -237,6 +237,8 @@ def literal(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return hexadecimal(value)
+    if isinstance(value, str) and len(value) == 1:
+        return f"inttoptr (i64 {2 * ord(value) + 1} to ptr)"
     raise InternalError(f"native code was to hold the constant {value!r}")
 
 
