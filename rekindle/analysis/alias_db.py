@@ -160,6 +160,11 @@ class AliasDb:
         cannot."""
         return self._reordering.plan_before(node, place)
 
+    def nodes_to_move_after(self, node: Node, place: Node) -> list[Node] | None:
+        """What :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing because it
+        cannot."""
+        return self._reordering.plan_after(node, place)
+
     def move_after_topologically_valid(self, node: Node, place: Node) -> bool:
         """Move ``node`` right behind ``place``, which stands in the same block, with whatever must keep its order with
         it; returns False, and moves nothing, where that would change what the program does."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.operators import ROWS, RULES, VIEWS, Rule
+from rekindle.codegen.operators import JOINS, ROWS, RULES, VIEWS, Rule
+from rekindle.codegen.operators.joins import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
@@ -39,26 +40,32 @@ def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
-    return name not in ROWS and (rule is None or rule.may_be_self)
+    return name not in ROWS and name not in JOINS and (rule is None or rule.may_be_self)
 
 
 def refusal(node: Node) -> str | None:
     """Why ``node`` cannot be part of a kernel; None where nothing in the graph speaks against it."""
     if node.blocks:
         return "it has blocks"
+    if node.kind == "prim::ListConstruct":
+        return None if _is_list_of_parts(node) else "it makes a list"
     name = qualified_name(node)
     if name is None:
         return "no operator of this kind is known"
     rule = RULES.get(name)
-    if rule is None and name not in VIEWS and name not in ROWS:
+    if rule is None and name not in VIEWS and name not in ROWS and name not in JOINS:
         return "kernels do not know this operator"
     for value in (*node.inputs, *node.outputs):
         if isinstance(value.type, TensorType):
             reason = _of_type(value.type)
             if reason is not None:
                 return reason
+    if name in ROWS:
+        return _of_rows(node)
+    if name in JOINS:
+        return _of_join(node)
     if rule is None:
-        return _of_rows(node) if name in ROWS else _of_view(node)
+        return _of_view(node)
     schema = node.schema
     assert schema is not None
     return _of_arguments(node, schema, rule)
@@ -81,9 +88,33 @@ def _of_view(node: Node) -> str | None:
     return None
 
 
+def is_join(node: Node) -> bool:
+    """Whether it puts tensors behind one another."""
+    return qualified_name(node) in JOINS
+
+
+def _is_list_of_parts(node: Node) -> bool:
+    """Whether it makes a list of tensors that is only there to be joined."""
+    are_tensors = all(isinstance(value.type, TensorType) for value in node.inputs)
+    return bool(node.inputs) and are_tensors and all(is_join(use.user) for use in node.output.uses)
+
+
+def _of_join(node: Node) -> str | None:
+    parts, *others = node.inputs
+    if parts.node.kind != "prim::ListConstruct" or not _is_list_of_parts(parts.node):
+        return "what it joins is no list of known length that nobody else sees"
+    if len(parts.node.inputs) > MOST_PARTS:
+        return f"it joins more than {MOST_PARTS} tensors"
+    if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):
+        return "it joins along a dimension that is not constant, or gradients that do not exist"
+    return None
+
+
 def _of_rows(node: Node) -> str | None:
     schema = node.schema
     assert schema is not None
+    if schema.name == "aten::_grad_sum_to_size" and is_literal(node.inputs[1]) and literal(node.inputs[1]) is None:
+        return "its result is its argument"
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
         if not is_literal(value) and not isinstance(value.type, TensorType):
             return f"its argument '{argument.name}' is not constant"
@@ -108,14 +139,14 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
 def is_literal(value: Value) -> bool:
     """Whether it is a constant other than a tensor, or a list of such that nobody can write to."""
     if value.node.kind == "prim::ListConstruct":
-        is_safe = all(use.user.kind.startswith("aten::") and _takes_lists_as_they_are(use.user) for use in value.uses)
+        is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)
     return is_constant(value) and not isinstance(value.type, TensorType)
 
 
 def _takes_lists_as_they_are(node: Node) -> bool:
     name = qualified_name(node)
-    return name in RULES or name in ROWS or name in VIEWS
+    return name in RULES or name in ROWS or name in VIEWS or name in JOINS
 
 
 def literal(value: Value) -> object:

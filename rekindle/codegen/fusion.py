@@ -26,7 +26,7 @@ from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.codegen.fusible import is_literal, is_row_operator, may_alias_input, refusal, rule_of
+from rekindle.codegen.fusible import is_join, is_literal, is_row_operator, may_alias_input, refusal, rule_of
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
@@ -134,15 +134,47 @@ class _Fusion:
     def _grow(self, last: Node) -> list[Node]:
         members = [last]
         refused: set[Node] = set()
+        self._take_makers(members, refused)
+        while len(members) < self.most:
+            user = self._next_user(members, refused)
+            if user is None:
+                break
+            self.changed = True
+            self.aliases.move_after_topologically_valid(user, members[-1])
+            members.append(user)
+            self._take_makers(members, refused)
+        return members
+
+    def _take_makers(self, members: list[Node], refused: set[Node]) -> None:
         while len(members) < self.most:
             candidate = self._next_candidate(members, refused)
             if candidate is None:
                 break
-            if self._may_join(candidate, members):
-                members.insert(0, candidate)
-            else:
+            if not self._may_join(candidate, members):
                 refused.add(candidate)
-        return members
+
+    def _next_user(self, members: list[Node], refused: set[Node]) -> Node | None:
+        """A node that uses what the group makes and can move to its end."""
+        inside = set(members)
+        for member in members:
+            for output in member.outputs:
+                for use in output.uses:
+                    node = use.user
+                    if node in inside or node in refused or not self._is_free(node, members):
+                        continue
+                    if self.aliases.nodes_to_move_after(node, members[-1]) in ([node], []):
+                        return node
+                    refused.add(node)
+        return None
+
+    def _is_free(self, node: Node, members: list[Node]) -> bool:
+        """Whether ``node`` may be in the group for itself, with results that others see."""
+        return (
+            node.owning_block is members[0].owning_block
+            and node not in self.taken
+            and self._refusal(node) is None
+            and not may_alias_input(node)
+        )
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
         """The last of the nodes that make inputs of the group and may join it."""
@@ -159,19 +191,38 @@ class _Fusion:
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
             self.reasons[node] = "its result may be a view of what is outside, or that itself"
             return False
-        if node.next is members[0]:
-            return True
-        if self.aliases.nodes_to_move_before(node, members[0]) != [node]:
+        moving = self.aliases.nodes_to_move_before(node, members[0])
+        if moving is not None and len(moving) > 1 and not self._may_all_join(moving, members):
+            moving = self._left_behind(moving, members)
+        if moving is None:
             self.reasons[node] = "it cannot move to the operators that use it"
             return False
-        self.changed = True
-        return self.aliases.move_before_topologically_valid(node, members[0])
+        if moving and moving[-1].next is not members[0]:
+            self.changed = True
+        self.aliases.move_before_topologically_valid(node, members[0])
+        members[:0] = moving
+        return True
+
+    def _may_all_join(self, moving: list[Node], members: list[Node]) -> bool:
+        """Whether what has to move with a node is welcome too."""
+        return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
+
+    def _left_behind(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
+        """Move those that would have to move with a node behind the group instead; returns what moves then."""
+        node, *others = moving
+        for each in reversed(others):
+            along = self.aliases.nodes_to_move_after(each, members[-1])
+            if along is None or any(one in self.taken or one in members for one in along):
+                return None
+            self.changed = True
+            self.aliases.move_after_topologically_valid(each, members[-1])
+        return [node] if self.aliases.nodes_to_move_before(node, members[0]) == [node] else None
 
 
 def _operators_in(members: Sequence[Node]) -> int:
     """How many of them compute something."""
     rules = [rule_of(node) for node in members]
-    folded = sum(is_row_operator(node) for node in members)
+    folded = sum(is_row_operator(node) or is_join(node) for node in members)
     return folded + sum(rule is not None and not rule.may_be_self for rule in rules)
 
 

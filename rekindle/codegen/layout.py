@@ -80,15 +80,28 @@ def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
     """The strides of the result where all operands are laid out alike, without gaps."""
     if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
         return contiguous_strides(sizes)
-    if len(sizes) == 4 and all(_is_channels_last(sizes, operand.strides) for operand in operands):
-        channels, height, width = sizes[1:]
-        return (height * width * channels, 1, width * channels, channels)
+    last = channels_last_strides(sizes)
+    if last is not None and all(_is_channels_last(sizes, operand.strides) for operand in operands):
+        return last
     strides = operands[0].strides
     if all(operand.strides == strides for operand in operands):
         by_stride = sorted(range(len(sizes)), key=lambda dim: (sizes[dim] >= 2, strides[dim]))
         if _is_dense(sizes, strides, by_stride):
             return strides
     return None
+
+
+def channels_last_strides(sizes: Ints) -> Ints | None:
+    """The strides of images whose channels stand together; None where there are no images."""
+    if len(sizes) != 4:
+        return None
+    channels, height, width = sizes[1:]
+    return (height * width * channels, 1, width * channels, channels)
+
+
+def is_contiguous(layout: Layout) -> bool:
+    """Whether the elements follow one another without a gap, the last dimension fastest."""
+    return _is_dense(layout.sizes, layout.strides, range(layout.rank - 1, -1, -1))
 
 
 def _is_dense(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:

@@ -20,16 +20,19 @@ from rekindle.codegen.layout import (
     Layout,
     NoBroadcast,
     broadcast_sizes,
+    channels_last_strides,
     contiguous_strides,
     elementwise_strides,
+    is_contiguous,
     result_dtype,
 )
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
 from rekindle.codegen.loops.form import Kernel, Nest
 from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
 from rekindle.codegen.nesting import NestBuilder, OwnLoops, Target, nest_of
-from rekindle.codegen.operators import ROWS, RULES, VIEWS, Result, RowRule, Rule
-from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, folds_of, scalar_of
+from rekindle.codegen.operators import JOINS, ROWS, RULES, STACKS, VIEWS, Result, RowRule, Rule
+from rekindle.codegen.operators.views import View, unsqueeze
+from rekindle.codegen.values import Computed, Folded, Input, Joined, Number, Tensor, ViewOf, folds_of, scalar_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
@@ -71,25 +74,33 @@ class _Plan:
 
     def write(self, targets: Sequence[Target]) -> None:
         """Write ``targets``, which are laid out alike, and before them what they need in memory."""
+        if isinstance(targets[0].value, Joined):
+            for part in targets[0].parts():
+                self._nest([part])
+        else:
+            self._nest(targets)
+        for target in targets:
+            if isinstance(target.value, Computed | Folded | Joined):
+                self.kept[target.value] = Input(target.layout, target.buffer)
+
+    def _nest(self, targets: Sequence[Target]) -> None:
         builder = self._builder(targets)
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
             self.parameters += numbers
-        for buffer, value in targets:
-            if isinstance(value, Computed | Folded):
-                self.kept[value] = Input(value.layout, buffer)
 
     def _builder(self, targets: Sequence[Target]) -> NestBuilder:
         while True:
             try:
                 return nest_of(targets, self.kept)
             except OwnLoops as error:
-                if error.value in self.kept or error.value in (value for _, value in targets):
+                value = error.value
+                if value in self.kept or any(value is target.value for target in targets):
                     raise
                 buffer = self.buffers + len(self.temporaries)
-                self.temporaries.append(error.value.layout)
-                self.write([(buffer, error.value)])
+                self.temporaries.append(value.layout)
+                self.write([Target(buffer, value, value.layout)])
 
 
 class _Lowering:
@@ -114,8 +125,9 @@ class _Lowering:
         plan = _Plan(len(self.scalars), outputs)
         groups: dict[Hashable, list[Target]] = {}
         for buffer, output in enumerate(outputs, len(self.scalars)):
-            rows = frozenset((fold.sizes, fold.dims) for fold in folds_of(output, ()))
-            groups.setdefault((output.layout.sizes, output.layout.strides, rows), []).append((buffer, output))
+            layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in folds_of(output, ()))
+            key: Hashable = (layout.sizes, layout.strides, rows) if not isinstance(output, Joined) else buffer
+            groups.setdefault(key, []).append(Target(buffer, output, layout))
         for targets in groups.values():
             plan.write(targets)
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
@@ -132,7 +144,8 @@ class _Lowering:
             self.values[node.output] = _constant(node)
             return
         if node.kind == "prim::ListConstruct":
-            self.values[node.output] = [self.values[value].value for value in node.inputs]
+            items = [self.values[value] for value in node.inputs]
+            self.values[node.output] = [each.value if isinstance(each, Number) else each for each in items]
             return
         name = qualified_name(node)
         if name is None:
@@ -146,6 +159,8 @@ class _Lowering:
         names = [each.name for each in schema.arguments]
         if name in RULES:
             self.values[node.output] = self._computed(names, RULES[name], arguments)
+        elif name in JOINS:
+            self.values[node.output] = self._joined(name, arguments)
         elif name in ROWS:
             for output, row_rule in zip(node.outputs, ROWS[name], strict=True):
                 self.values[output] = self._folded(names, row_rule, arguments)
@@ -161,12 +176,8 @@ class _Lowering:
             views = VIEWS[name](base.layout.sizes, *numbers)
         except (IndexError, ValueError) as error:
             raise Unsupported(f"{name} of these sizes") from error
-        for output, (sizes, places) in zip(node.outputs, views, strict=True):
-            strides = tuple(
-                sum(steps[loop] * own for (_, steps), own in zip(places, base.layout.strides, strict=True))
-                for loop in range(len(sizes))
-            )
-            self.values[output] = ViewOf(Layout(sizes, strides, base.layout.dtype), base, places)
+        for output, view in zip(node.outputs, views, strict=True):
+            self.values[output] = _viewed(base, view)
 
     def _computed(self, names: list[str], rule: Rule, arguments: list[Any]) -> Computed:
         operands: list[Layout | type] = []
@@ -202,7 +213,11 @@ class _Lowering:
     def _folded(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded:
         given = dict(zip(names, arguments, strict=True))
         layout: Layout = arguments[0].layout
-        dims = _rows_of_shape(layout, given[rule.shape]) if rule.shape else _row_dims(layout, given.get(rule.dims))
+        dims, keeps = _row_dims(layout, given.get(rule.dims)), bool(given.get("keepdim"))
+        if rule.shape:
+            dims = _rows_of_shape(layout, given[rule.shape])
+        elif rule.size:
+            dims, keeps = _dims_beyond(layout, given[rule.size])
         if any(isinstance(each, Tensor) and each.layout.dtype != layout.dtype for each in arguments):
             raise Unsupported("rows of several dtypes")
         lengths = tuple(layout.sizes[dim] for dim in dims)
@@ -213,7 +228,7 @@ class _Lowering:
         sizes = layout.sizes
         if rule.is_folded:
             kept = ((dim, size) for dim, size in enumerate(layout.sizes))
-            sizes = tuple(1 if dim in dims else size for dim, size in kept if given.get("keepdim") or dim not in dims)
+            sizes = tuple(1 if dim in dims else size for dim, size in kept if keeps or dim not in dims)
         computed = self._row_dtype(rule, layout.dtype, given)
         dtype = torch.int64 if rule.result is Result.INDEX else computed
         if rule.result is Result.TRUTH and dtype is not torch.uint8:  # whose truth PyTorch gives as what it is
@@ -229,6 +244,33 @@ class _Lowering:
             return _dtype(wanted)
         is_whole = not (own.is_floating_point or own.is_complex)
         return torch.int64 if rule.result is Result.SUM and is_whole else own
+
+    @staticmethod
+    def _joined(name: str, arguments: list[Any]) -> Joined:
+        given: list[Any] = arguments[0]
+        if not all(isinstance(part, Tensor) and part.layout.rank for part in given):
+            raise Unsupported("parts that are none, or without dimensions")
+        parts: list[Tensor] = given
+        dim = arguments[-1].value
+        if name in STACKS:
+            parts = [_viewed(part, unsqueeze(part.layout.sizes, dim)[0]) for part in parts]
+        filled = [part for part in parts if part.layout.rank != 1 or part.layout.sizes[0] != 0]
+        first, *others = filled or parts
+        rank = first.layout.rank
+        if not -rank <= dim < rank:
+            raise Unsupported("a dimension that is not there")
+        dim %= rank
+        sizes, length = first.layout.sizes, first.layout.sizes[dim]
+        for part in others:
+            own = part.layout.sizes
+            if own[:dim] + own[dim + 1 :] != sizes[:dim] + sizes[dim + 1 :]:
+                raise Unsupported("parts that do not fit together")
+            length += own[dim]
+        dtype = result_dtype([part.layout for part in parts])
+        scalar_of(dtype)
+        whole = (*sizes[:dim], length, *sizes[dim + 1 :])
+        layout = Layout(whole, _joined_strides(whole, [part.layout for part in parts]), dtype)
+        return Joined(layout, tuple(filled or parts), dim)
 
     def _common_dtype(self, rule: Rule, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
@@ -269,11 +311,42 @@ def _constant(node: Node) -> Any:
     return Number(type(value), value) if isinstance(value, int | float) else value
 
 
+def _viewed(base: Tensor, view: View) -> ViewOf:
+    sizes, places = view
+    strides = tuple(
+        sum(steps[loop] * own for (_, steps), own in zip(places, base.layout.strides, strict=True))
+        for loop in range(len(sizes))
+    )
+    return ViewOf(Layout(sizes, strides, base.layout.dtype), base, places)
+
+
+def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
+    if len(sizes) not in (4, 5) or all(map(is_contiguous, parts)):
+        return contiguous_strides(sizes)
+    last = channels_last_strides(sizes)
+    if last is None or any(part.strides != channels_last_strides(part.sizes) for part in parts):
+        raise Unsupported("joining tensors of different memory formats")
+    return last
+
+
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
     """The last dimensions, if they are of this shape."""
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))
+
+
+def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
+    """The dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and whether that
+    has them too, with one element."""
+    missing = layout.rank - len(size)
+    added = tuple(range(missing))
+    wide = tuple(dim for dim in range(missing, layout.rank) if size[dim - missing] != layout.sizes[dim])
+    if missing < 0 or any(size[dim - missing] != 1 for dim in wide):
+        raise Unsupported("a sum to a size that does not broadcast")
+    if bool(added) == bool(wide):
+        raise Unsupported("a sum over what a size lacks and what it has once")
+    return added or wide, not added
 
 
 def _row_dims(layout: Layout, given: Any) -> Ints:

@@ -13,7 +13,7 @@ from rekindle.codegen.loops.form import Access, Expression, Nest, Phase, Reducti
 from rekindle.codegen.loops.scalars import I64, Scalar
 from rekindle.codegen.operators.views import IndexMap, Place, broadcast, compose
 from rekindle.codegen.phases import arrange
-from rekindle.codegen.values import Computed, Folded, Input, Number, Tensor, ViewOf, folds_of, scalar_of
+from rekindle.codegen.values import Computed, Folded, Input, Joined, Number, Tensor, ViewOf, folds_of, scalar_of
 
 LONG: Final = 1 << 16
 """Rows with more elements are summed up in wider types …"""
@@ -39,13 +39,30 @@ class _Walk:
 class OwnLoops(Unsupported):
     """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
 
-    def __init__(self, value: Folded) -> None:
+    def __init__(self, value: Folded | Joined) -> None:
         super().__init__("rows of different directions")
         self.value = value
 
 
-Target = tuple[int, Tensor]
-"""The number of a buffer, and the value that is written to it."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A value, and where it is written: the number of a buffer, from which element on, with which strides."""
+
+    buffer: int
+    value: Tensor
+    layout: Layout
+    offset: int = 0
+
+    def parts(self) -> list[Target]:
+        """Targets that are written one after the other: the parts of what is joined, or this one itself."""
+        if not isinstance(self.value, Joined):
+            return [self]
+        sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
+        found, dim = [], self.value.dim
+        for start, part in self.value.starts():
+            own = (*sizes[:dim], part.layout.sizes[dim], *sizes[dim + 1 :])
+            found += Target(self.buffer, part, Layout(own, strides, dtype), self.offset + start * strides[dim]).parts()
+        return found
 
 
 def nest_of(targets: Sequence[Target], kept: Mapping[Tensor, Input]) -> NestBuilder:
@@ -56,8 +73,8 @@ def nest_of(targets: Sequence[Target], kept: Mapping[Tensor, Input]) -> NestBuil
         OwnLoops: a value that it needs has to be kept too.
         Unsupported: there is none.
     """
-    layout = targets[0][1].layout
-    folds = [fold for _, value in targets for fold in folds_of(value, kept)]
+    layout = targets[0].layout
+    folds = [fold for target in targets for fold in folds_of(target.value, kept)]
     if not folds:
         return NestBuilder(layout, kept).written(targets)
     main = folds[0]
@@ -124,11 +141,10 @@ class NestBuilder:
     def written(self, targets: Sequence[Target]) -> NestBuilder:
         """Write ``targets``."""
         places = self._places()
-        self.outputs = min(buffer for buffer, _ in targets)
-        for buffer, target in targets:
-            layout = target.layout
-            value = self.b.cast(self.element(target, places), scalar_of(layout.dtype))
-            self.stores.append(Store(self.access(buffer, layout, places), value))
+        self.outputs = min(target.buffer for target in targets)
+        for target in targets:
+            value = self.b.cast(self.element(target.value, places), scalar_of(target.layout.dtype))
+            self.stores.append(Store(self.access(target.buffer, target.layout, places, target.offset), value))
         return self
 
     def _places(self) -> IndexMap:
@@ -144,10 +160,10 @@ class NestBuilder:
         self.loops = len(order)
         return tuple((0, tuple(int(loop == dim) for loop in order)) for dim in range(len(sizes)))
 
-    def access(self, buffer: int, layout: Layout, places: IndexMap) -> int:
-        """The number of the access to a tensor at ``places``."""
+    def access(self, buffer: int, layout: Layout, places: IndexMap, offset: int = 0) -> int:
+        """The number of the access to a tensor at ``places``, counted from element ``offset`` on."""
         scalar = scalar_of(layout.dtype)
-        offset = sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
+        offset += sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
         strides = [
             sum(steps[loop] * stride for (_, steps), stride in zip(places, layout.strides, strict=True)) * scalar.size
             for loop in range(self.loops)
@@ -177,11 +193,23 @@ class NestBuilder:
             return self.b.load(self.access(value.number, value.layout, places), scalar_of(value.layout.dtype))
         if isinstance(value, Folded):
             return self._fold(value, places)
+        if isinstance(value, Joined):
+            return self._part(value, places)
         arguments = [
             self._argument(value, argument, places, index in value.conditions)
             for index, argument in enumerate(value.arguments)
         ]
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
+
+    def _part(self, value: Joined, places: IndexMap) -> Expression:
+        """An element of what is joined, if all loops stay within one part."""
+        first, steps = places[value.dim]
+        last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
+        for start, part in value.starts():
+            if first >= start and last < start + part.layout.sizes[value.dim]:
+                moved = (*places[: value.dim], (first - start, steps), *places[value.dim + 1 :])
+                return self.b.cast(self.element(part, moved), scalar_of(value.layout.dtype))
+        raise OwnLoops(value)
 
     def _argument(
         self, user: Computed | Folded, argument: object, places: IndexMap, is_condition: bool = False

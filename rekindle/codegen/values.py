@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,23 @@ class Folded:
         return math.prod(size for dim, size in enumerate(self.sizes) if dim not in self.dims)
 
 
-Tensor = Input | Computed | ViewOf | Folded
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Tensors behind one another along a dimension."""
+
+    layout: Layout
+    parts: tuple[Tensor, ...]
+    dim: int
+
+    def starts(self) -> Iterator[tuple[int, Tensor]]:
+        """The parts, with where each begins."""
+        start = 0
+        for part in self.parts:
+            yield start, part
+            start += part.layout.sizes[self.dim]
+
+
+Tensor = Input | Computed | ViewOf | Folded | Joined
 
 
 def scalar_of(dtype: torch.dtype) -> Scalar:
@@ -101,12 +117,23 @@ def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
     pending: deque[Any] = deque([value])
     while pending:
         each = pending.popleft()
-        if not isinstance(each, Computed | Folded | ViewOf) or each in seen:
+        if not isinstance(each, Tensor) or each in seen:
             continue
         seen.add(each)
         if each in kept:
             continue
         if isinstance(each, Folded):
             found.append(each)
-        pending.extend([each.base] if isinstance(each, ViewOf) else each.arguments)
+        pending.extend(_made_of(each))
     return found
+
+
+def _made_of(value: Tensor) -> Sequence[Any]:
+    match value:
+        case ViewOf():
+            return [value.base]
+        case Joined():
+            return value.parts
+        case Computed() | Folded():
+            return value.arguments
+    return ()

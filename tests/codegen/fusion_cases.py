@@ -27,6 +27,35 @@ graph(%x : Tensor, %y : Tensor):
   %c : Tensor = aten::relu(%a)
   return (%b, %c)
 """,
+    "what stands between them moves behind": """
+graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::mm(%a, %y)
+  %c : Tensor = aten::relu(%a)
+  return (%b, %c)
+""",
+    "who else uses a value of the group joins it": """
+graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %n : NoneType = prim::Constant()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::relu(%a)
+  %c : Tensor = aten::mm(%b, %y)
+  %d : Tensor = aten::tanh(%a)
+  %e : Tensor = aten::sum(%b, %n)
+  return (%c, %d, %e)
+""",
+    "tensors that are joined": """
+graph(%x : Tensor, %y : Tensor, %z : Tensor[]):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %l : Tensor[] = prim::ListConstruct(%a, %x)
+  %b : Tensor = aten::cat(%l, %one)
+  %c : Tensor = aten::relu(%b)
+  %d : Tensor = aten::cat(%z, %one)
+  %e : Tensor = aten::neg(%d)
+  return (%c, %e)
+""",
     "numbers that are computed come in as inputs": """
 graph(%x : Tensor, %n : int):
   %one : int = prim::Constant[value=1]()
@@ -40,7 +69,7 @@ graph(%x : Tensor, %y : Tensor):
   %one : int = prim::Constant[value=1]()
   %a : Tensor = aten::mul(%x, %y)
   %b : Tensor = aten::add_(%x, %y, %one)
-  %c : Tensor = aten::relu(%a)
+  %c : Tensor = aten::mul(%a, %x)
   return (%b, %c)
 """,
     "a result may be written to afterwards": """

@@ -13,9 +13,10 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusible import qualified_name
-from rekindle.codegen.operators import ROWS, RULES
+from rekindle.codegen.operators import JOINS, ROWS, RULES
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import TENSOR, ListType
 
 DTYPES = (
     *(torch.float32, torch.float64, torch.bfloat16, torch.float16),
@@ -49,7 +50,7 @@ def _entries(known: Iterable[str]) -> list[str]:
 
 def names() -> list[str]:
     """The entries of the database whose operators kernels know."""
-    return _entries([*RULES, *ROWS])
+    return _entries([*RULES, *ROWS, *JOINS])
 
 
 def _title(op: Any) -> str:
@@ -71,7 +72,7 @@ def cases(title: str, dtype: torch.dtype) -> Iterator[Case]:
                     yield Case(title, *made)
 
 
-OF_ROWS = frozenset(_entries(ROWS))
+OF_ROWS = frozenset(_entries([*ROWS, *JOINS]))
 """Entries whose operators work on more than one element at a time."""
 
 
@@ -111,7 +112,10 @@ def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tup
             inputs.append(argument.detach())
             return graph.add_input()
         if isinstance(argument, tuple | list):
-            return [given(each) for each in argument]
+            items = [given(each) for each in argument]
+            if not any(isinstance(item, Value) for item in items):
+                return items
+            return graph.insert_node(graph.create("prim::ListConstruct", items, types=[ListType(TENSOR)])).output
         return argument
 
     try:
@@ -126,7 +130,7 @@ def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tup
         tuple_ = result.node
         result = list(tuple_.inputs)
         tuple_.destroy()
-    if any(node.kind not in _CONSTANT and qualified_name(node) not in (*RULES, *ROWS) for node in graph.nodes):
+    if any(node.kind not in _CONSTANT and qualified_name(node) not in (*RULES, *ROWS, *JOINS) for node in graph.nodes):
         return None
     for output in [result] if isinstance(result, Value) else result:
         graph.add_output(output)

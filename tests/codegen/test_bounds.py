@@ -18,6 +18,7 @@ from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout
 from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from tests.codegen.test_joins import JOINED
 from tests.codegen.test_loops import CHAIN, CHUNKS
 from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
@@ -74,6 +75,10 @@ def _folding(dims: list[int]) -> str:
     return SQUARES.replace("DIMS", str(dims)).replace("KEEP", "0")
 
 
+def _joining(dim: int) -> str:
+    return JOINED.replace("DIM", str(dim)).replace("KIND", "cat")
+
+
 def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
     """Graphs and inputs whose rows have ``size`` elements, more or less."""
     x = torch.randn(3, 2 * size)
@@ -99,6 +104,8 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "along columns with gaps": (CENTRED.replace("DIMS", "[1]"), [torch.randn(3, size, 2)[:, :, ::2]]),
         "the largest": (WHERE.replace("DIM", "0"), [torch.randn(4, size)]),
         "the largest of a row": (WHERE.replace("DIM", "-1"), [torch.randn(4, size)]),
+        "joined rows": (_joining(1), [torch.randn(3, size), torch.randn(3, 2), torch.randn(3, size)]),
+        "joined columns": (_joining(0), [torch.randn(size, 3), torch.randn(2, 3), torch.randn(1, 6)[:, ::2]]),
         "kept meanwhile": (LOSS, [torch.randn(3, size)]),
     }
 

@@ -14,6 +14,7 @@ from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.groups import group_of
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import TENSOR, ListType
 from rekindle.ir.verifier import verify
 from rekindle.passes.base import run_passes
 
@@ -55,6 +56,16 @@ class Program:
         self.values.append((value, result))
         return True
 
+    def join(self, parts: list[str], dim: int) -> None:
+        """Add the parts put behind one another, if PyTorch can."""
+        try:
+            result = torch.cat([self.values[int(each)][1] for each in parts], dim)
+        except (RuntimeError, IndexError):
+            return
+        items = [self.values[int(each)][0] for each in parts]
+        made = self.graph.create("prim::ListConstruct", items, types=[ListType(TENSOR)])
+        self.values.append((self.graph.insert("aten::cat", [self.graph.insert_node(made).output, dim]), result))
+
 
 @st.composite
 def tensors(draw: st.DrawFn, sizes: list[int]) -> Tensor:
@@ -79,7 +90,7 @@ def programs(draw: st.DrawFn) -> Program:
         program.input(draw(tensors(sizes)))
     for _ in range(draw(st.integers(2, 9))):
         a, b = (str(draw(st.integers(0, len(program.values) - 1))) for _ in range(2))
-        choice = draw(st.integers(0, 11))
+        choice = draw(st.integers(0, 12))
         if choice < 3:
             program.apply(draw(st.sampled_from(UNARY)), [a])
         elif choice < 7:
@@ -92,6 +103,8 @@ def programs(draw: st.DrawFn) -> Program:
             program.apply(
                 view, [a, dim, 1, 3, 2] if view == "slice" else [a, dim, -1] if view == "transpose" else [a, dim]
             )
+        elif choice == 12 and program.values[int(a)][1].dim():
+            program.join([a, b], draw(st.integers(0, program.values[int(a)][1].dim() - 1)))
         elif choice > 9 and program.values[int(a)][1].dim():
             dim = draw(st.integers(0, program.values[int(a)][1].dim() - 1))
             kind = draw(st.sampled_from(["sum", "amax", "mean", "argmin", "any"]))
@@ -125,6 +138,8 @@ def test_fused_is_unfused(program: Program) -> None:
         group = group_of(node.get_graph("Subgraph"))
         assert group is not None
         assert all(
-            reason.startswith(("rows of a tensor without", "rows of integers", "empty rows")) or "truth" in reason
+            reason.startswith(("rows of a tensor without", "rows of integers", "empty rows"))
+            or "truth" in reason
+            or reason.startswith(("joining tensors", "parts that are none"))
             for reason in group.refusals
         ), group.refusals

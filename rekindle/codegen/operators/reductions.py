@@ -28,7 +28,9 @@ def _folds(
     def decorate(build: Build) -> Build:
         for operator in operators:
             name, _, dims = operator.removesuffix(")").partition("(")
-            rule = RowRule(build, dims, is_folded=True, result=result, is_ordered=is_ordered, is_variance=is_variance)
+            rule = RowRule(
+                build, dims=dims, is_folded=True, result=result, is_ordered=is_ordered, is_variance=is_variance
+            )
             ROWS[f"aten::{name}"] = (*ROWS.get(f"aten::{name}", ()), rule)
         return build
 
@@ -40,6 +42,13 @@ def sum_(b: Builder, row: Row, self: E, *_: object) -> E:
     if self.scalar is BOOL:
         raise Unsupported("a sum as truth values")
     return total(b, row, self)
+
+
+def sum_to_size(b: Builder, row: Row, self: E, size: object) -> E:
+    return total(b, row, self)
+
+
+ROWS["aten::_grad_sum_to_size"] = (RowRule(sum_to_size, size="size", is_folded=True),)
 
 
 @_folds("nansum(dim)", result=Result.SUM)

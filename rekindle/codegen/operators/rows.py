@@ -29,14 +29,15 @@ class Row(Protocol):
 @dataclass(frozen=True, slots=True)
 class RowRule:
     """An operator on rows of its first argument. ``build`` is called with a builder, a row, and the arguments of the
-    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes; without
-    either it has all dimensions. ``is_folded`` says that the result has one element for each row; the parameter
-    ``keepdim`` tells of which shape. ``is_ordered`` says that it matters in which order the elements of a row stand,
-    ``is_variance`` that it divides by the degrees of freedom."""
+    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size`` the
+    one with the sizes of what is left; without any it has all dimensions. ``is_folded`` says that the result has one
+    element for each row; the parameter ``keepdim`` tells of which shape. ``is_ordered`` says that it matters in which
+    order the elements of a row stand, ``is_variance`` that it divides by the degrees of freedom."""
 
     build: Callable[..., E]
     dims: str = ""
     shape: str = ""
+    size: str = ""
     is_folded: bool = False
     result: Result = Result.SELF
     is_ordered: bool = False
@@ -49,7 +50,7 @@ ROWS: Final[dict[str, tuple[RowRule, ...]]] = {}
 
 def _rows(operator: str, *, dims: str = "", shape: str = "") -> Callable[[Callable[..., E]], Callable[..., E]]:
     def decorate(build: Callable[..., E]) -> Callable[..., E]:
-        ROWS[f"aten::{operator}"] = (RowRule(build, dims, shape),)
+        ROWS[f"aten::{operator}"] = (RowRule(build, dims=dims, shape=shape),)
         return build
 
     return decorate

@@ -1,0 +1,14 @@
+"""Operators that put the tensors of a list behind one another, along the dimension that is their last argument."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STACKS: Final = frozenset({"aten::stack"})
+"""These give each tensor a dimension for it first."""
+
+JOINS: Final = frozenset({"aten::cat", "aten::concat", "autodiff::join"}) | STACKS
+"""By qualified name."""
+
+MOST_PARTS: Final = 8
+"""Each part has loops of its own, which have to be compiled."""
