@@ -73,6 +73,14 @@ if TYPE_CHECKING:
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
     from rekindle.tracing.recorder import TracerWarning as TracerWarning
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
+    from rekindle.transforms.derivatives.functions import (
+        grad as grad,
+        hessian as hessian,
+        jacrev as jacrev,
+        jvp as jvp,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+    )
     from rekindle.transforms.editing.making import (
         create_function as create_function,
         create_method as create_method,
@@ -134,6 +142,12 @@ _HOMES: Final[dict[str, str]] = {
     "trace_module": "rekindle.tracing.trace",
     "unused": "rekindle.scripting.markers",
     "wait": "rekindle.program.asynchrony",
+    "grad": "rekindle.transforms.derivatives.functions",
+    "hessian": "rekindle.transforms.derivatives.functions",
+    "jacrev": "rekindle.transforms.derivatives.functions",
+    "jvp": "rekindle.transforms.derivatives.functions",
+    "value_and_grad": "rekindle.transforms.derivatives.functions",
+    "vjp": "rekindle.transforms.derivatives.functions",
 }
 """Where each public name lives."""
 

@@ -377,11 +377,25 @@ _MOST_TURNS: Final = 6
 _NOTHING: Final = object()
 
 
+_CHOICES: Final = ("ScalarType", "Layout", "MemoryFormat")
+"""What schemas call ints that stand for one of a few things. PyTorch may crash where one stands for nothing."""
+
+
+def _has_unknown_choice(operator: Operator, arguments: Sequence[Any]) -> bool:
+    declared = operator.schema.arguments
+    return any(
+        isinstance(value, Unknown) and (argument.spelling or "").rstrip("?") in _CHOICES
+        for argument, value in zip(declared, arguments, strict=False)
+    )
+
+
 def _run(node: Node, operator: Operator, arguments: list[Any], quickly: bool) -> Any:
     """What comes out: types of tensors, or a constant where no tensor is involved."""
     operation = operator.operation_of(node)
     simple = all(_is_simple(output.type) for output in node.outputs)
     if not simple:
+        if _has_unknown_choice(operator, arguments):
+            return None
         found = run_on_types(operation, arguments, on_data=ignores_data(operator), only_on_data=quickly)
         return without_sizes(found) if node.kind in _MISTAKEN else found
     if len(node.outputs) != 1:

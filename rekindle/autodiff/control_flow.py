@@ -187,8 +187,8 @@ def number_of_turns(loop: Node) -> Value:
     with graph.inserting_before(loop):
         loop.add_input(graph.insert_constant(0))
     with graph.inserting_at_end(block):
-        block.add_input(type=INT)
-        block.add_output(graph.insert("aten::add", [block.inputs[0], 1]))
+        before = block.add_input(type=INT)
+        block.add_output(graph.insert("aten::add", [before, 1]))
     return loop.add_output(INT)
 
 
@@ -197,7 +197,7 @@ def _is_counter(loop: Node) -> bool:
     made = loop.blocks[0].outputs[-1].node
     return (
         made.kind == "aten::add"
-        and made.inputs[0] is loop.blocks[0].inputs[0]
+        and made.inputs[0] is loop.blocks[0].inputs[-1]
         and constant_int(made.inputs[1]) == 1
         and constant_int(loop.inputs[-1]) == 0
     )

@@ -105,7 +105,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], gradients: Sequence[Any], 
     pairs = [
         (output, gradient)
         for output, gradient in zip(_flat(outputs), _flat(gradients), strict=True)
-        if gradient is not None and output.requires_grad
+        if gradient is not None and output is not None and output.requires_grad
     ]
     leaves = [value for value in _flat(inputs) if value.requires_grad]
     found: list[Any] = [None] * len(leaves)
@@ -137,3 +137,110 @@ def _shaped(value: Any, by_leaf: dict[int, Tensor]) -> Any:
     if isinstance(value, list):
         return [_shaped(item, by_leaf) for item in value]
     return by_leaf.get(id(value))
+
+
+# --------------------------------------------------------------------------------------------- instead of writes
+
+
+@implements("autodiff::with_item(Any list, int index, Any item) -> Any", passes_on=True)
+def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
+    """A list that has another item at one place."""
+    found = [*list]
+    found[index] = item
+    return found
+
+
+@implements("autodiff::without_item(Any list, int index) -> Any", passes_on=True)
+def without_item(list: Sequence[Any], index: int) -> list[Any]:
+    """A list that lacks the item at one place."""
+    found = [*list]
+    del found[index]
+    return found
+
+
+@implements("autodiff::with_room(Any list, int index) -> Any", passes_on=True)
+def with_room(list: Sequence[Any], index: int) -> list[Any]:
+    """The gradients of a list: None for the item at one place, which the given gradients lack."""
+    found = [*list]
+    found.insert(index if index >= 0 else len(found) + 1 + index, None)
+    return found
+
+
+@implements("autodiff::unsliced(Any gradient, int count, int? start, int? end, int step) -> Any", passes_on=True)
+def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | None, step: int) -> list[Any]:
+    """The gradients of a list of ``count`` elements, of which a slice was used."""
+    found: list[Any] = [None] * count
+    for place, item in zip(range(*slice(start, end, step).indices(count)), gradient, strict=True):
+        found[place] = item
+    return found
+
+
+@implements("autodiff::with_entry(Any dict, Any key, Any value) -> Any", passes_on=True)
+def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    """A dict that has another value for one key."""
+    return {**dict, key: value}
+
+
+@implements("autodiff::without_entry(Any dict, Any key) -> Any", passes_on=True)
+def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
+    """The gradients of a dict but that of one entry."""
+    return {each: value for each, value in dict.items() if each != key}
+
+
+@implements("autodiff::entry(Any dict, Any key) -> Any", passes_on=True)
+def entry(dict: dict[Any, Any], key: Any) -> Any:
+    """The gradient of an entry of a dict, None where there is none."""
+    return dict.get(key)
+
+
+@implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
+def fitted(self: Tensor, value: Tensor) -> Tensor:
+    """What ``self`` is when ``value`` is written to it.
+
+    Raises:
+        RuntimeError: it has other sizes.
+    """
+    if value.shape != self.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(value.shape)}"
+        )
+    return value.to(self.dtype)
+
+
+# ----------------------------------------------------------------------------------- beginning and end of a way back
+
+
+@implements("autodiff::seed(Tensor value) -> Tensor")
+def seed(value: Tensor) -> Tensor:
+    """The gradient that the value of a program has by itself: one."""
+    if value.dim() != 0:
+        raise RuntimeError(
+            f"a gradient is of a tensor without dimensions, and this has the sizes {list(value.shape)}; add it up, or "
+            "use rekindle.vjp or rekindle.jacrev"
+        )
+    if not value.is_floating_point():
+        raise RuntimeError(f"a gradient is of a tensor of real numbers, and this is one of {value.dtype}")
+    return torch.ones_like(value)
+
+
+@implements("autodiff::unit(Tensor like, int place) -> Tensor")
+def unit(like: Tensor, place: int) -> Tensor:
+    """Zeros, with a one at one place, counted through all dimensions."""
+    found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
+    found[place] = 1
+    return found.view(like.shape)
+
+
+@implements("autodiff::jacobian(Tensor[] rows, Tensor result, Tensor argument) -> Tensor")
+def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor:
+    """The matrix of which there are the rows, with the sizes of the result, then those of the argument."""
+    sizes = (*result.shape, *argument.shape)
+    return torch.stack(list(rows)).view(sizes) if rows else argument.new_zeros(sizes)
+
+
+@implements("autodiff::or_zeros(Any gradient, Any like) -> Any", passes_on=True)
+def or_zeros(gradient: Any, like: Any) -> Any:
+    """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list."""
+    if isinstance(like, list):
+        return [or_zeros(None if gradient is None else gradient[index], item) for index, item in enumerate(like)]
+    return torch.zeros_like(like) if gradient is None else gradient

@@ -23,7 +23,7 @@ from rekindle.autodiff.places import GradientOf, Place, Places, constant, gradie
 from rekindle.autodiff.steps import Step, can_be_recomputed
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import NONE, TENSOR, OptionalType, TensorType, Type
+from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType, Type
 
 
 @dataclass(slots=True, eq=False)
@@ -198,6 +198,13 @@ class Scope:
                 hint="compute what it gives before, and pass it as an argument",
             )
         wanted = [index for index, value in enumerate(node.inputs) if value in self.way.needed]
+        if not all(_is_plain(node.inputs[index].type) for index in wanted):
+            raise DifferentiationError(
+                f"gradients cannot go back through {node.kind}: it has no formula, and takes a value of type "
+                f"{next(node.inputs[index].type for index in wanted if not _is_plain(node.inputs[index].type))}",
+                node.range,
+                hint="take the tensors out one by one",
+            )
         given = [index for index, output in enumerate(node.outputs) if output in self.gradients]
         subgraph = Graph()
         local = {value: subgraph.add_input(type=value.type) for value in dict.fromkeys(node.inputs)}
@@ -220,6 +227,13 @@ class Scope:
         self.graph.insert_node(call)
         for index, gradient in zip(wanted, call.outputs, strict=True):
             self.add(node.inputs[index], self.places.unwrapped(gradient))
+
+
+def _is_plain(type: Type) -> bool:
+    """Whether PyTorch's autograd can be asked for the gradient of a value of this type."""
+    if isinstance(type, (OptionalType, ListType)):
+        return isinstance(type.element, TensorType) or _is_plain(type.element)
+    return isinstance(type, TensorType)
 
 
 def go_back(

@@ -41,6 +41,10 @@ STRUCTURE: Final = frozenset(
 """Kinds that the derivative goes back through by itself."""
 
 
+_CONSTANT: Final = frozenset({"autodiff::unit", "autodiff::seed"})
+"""Kinds of ours whose results have no gradient."""
+
+
 def is_differentiable_type(type: Type) -> bool:
     """Whether a value of this type may have a gradient: a tensor, or a list, a tuple or a dict of tensors."""
     if isinstance(type, (OptionalType, ListType)):
@@ -56,7 +60,7 @@ def is_constant_for_gradients(node: Node) -> bool:
     """Whether the results of ``node`` have no gradient, whatever its inputs are."""
     if node.kind == "prim::Constant" or not any(is_differentiable_type(output.type) for output in node.outputs):
         return True
-    if is_constant_operator(node):
+    if is_constant_operator(node) or node.kind in _CONSTANT:
         return True
     schema = node.schema
     index = None if schema is None else schema.argument_index("dtype")

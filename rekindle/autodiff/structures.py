@@ -5,11 +5,13 @@ A list that is made longer or changed is a new list here: programs that write to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from rekindle.autodiff.places import GradientOf, gradient_type
-from rekindle.ir.graph import Node
-from rekindle.ir.types import NONE, TENSOR, ListType
+from rekindle.autodiff.places import GradientOf, gradient_type, optional
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import NONE, TENSOR, ListType, TupleType
+from rekindle.passes.constants import constant_int
 
 if TYPE_CHECKING:
     from rekindle.autodiff.reverse import Scope
@@ -24,6 +26,8 @@ def through(scope: Scope, node: Node) -> bool:
                 scope.add(value, part)
         case "prim::ListUnpack" | "prim::TupleUnpack":
             scope.add(node.input, [scope.of(output) for output in node.outputs])
+        case "prim::TupleIndex" if constant_int(node.inputs[1]) is not None:
+            _tuple_item(scope, node)
         case "prim::ConstantChunk":
             _chunk(scope, node)
         case "aten::__getitem__" if isinstance(node.inputs[0].type, ListType):
@@ -32,12 +36,106 @@ def through(scope: Scope, node: Node) -> bool:
             scope.add(node.inputs[0], scope.of(node.output))
         case "aten::add" if isinstance(node.output.type, ListType):
             _concatenation(scope, node)
-        case "autodiff::plus" | "autodiff::sum_of":
+        case "aten::slice" if isinstance(node.output.type, ListType):
+            scope.add(node.inputs[0], _slice(scope, node, scope.as_value(scope.gradients[node.output]))[0])
+        case "autodiff::plus" | "autodiff::sum_of" | "autodiff::added":
             for value in node.inputs:
                 scope.add(value, scope.of(node.output))
+        case "autodiff::or_zeros":
+            scope.add(node.inputs[0], scope.of(node.output))
+        case _ if node.kind in _OWN:
+            gradient = scope.as_value(scope.gradients[node.output])
+            for value, part in zip(node.inputs, _OWN[node.kind](scope, node, gradient), strict=False):
+                scope.add(value, part)
         case _:
             return False
     return True
+
+
+def _with_item(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole, index, item = node.inputs
+    place = scope.mirror(index)
+    parts: list[Value | None] = [None, None, None]
+    if whole in scope.way.needed:
+        none = scope.constant(None, NONE)
+        parts[0] = scope.insert("autodiff::with_item", [gradient, place, none], gradient_type(whole.type))
+    if item in scope.way.needed:
+        parts[2] = scope.insert("aten::__getitem__", [gradient, place], optional(gradient_type(item.type)))
+    return parts
+
+
+def _without_item(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole, index = node.inputs
+    return [scope.insert("autodiff::with_room", [gradient, scope.mirror(index)], gradient_type(whole.type))]
+
+
+def _with_entry(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole, key, value = node.inputs
+    place = scope.mirror(key)
+    parts: list[Value | None] = [None, None, None]
+    if whole in scope.way.needed:
+        parts[0] = scope.insert("autodiff::without_entry", [gradient, place], gradient.type)
+    if value in scope.way.needed:
+        parts[2] = _entry(scope, gradient, place, value)
+    return parts
+
+
+def _entry(scope: Scope, gradient: Value, key: Value, value: Value) -> Value:
+    return scope.insert("autodiff::entry", [gradient, key], optional(gradient_type(value.type)))
+
+
+def _entries(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    parts: list[Value | None] = []
+    for key, value in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+        parts += [None, _entry(scope, gradient, scope.mirror(key), value) if value in scope.way.needed else None]
+    return parts
+
+
+def _looked_up(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole, key = node.inputs
+    type = gradient_type(whole.type)
+    return [scope.insert("prim::DictConstruct", [scope.mirror(key), gradient], type)]
+
+
+def _only_at(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    item, _, index = node.inputs
+    type = optional(gradient_type(item.type))
+    return [scope.insert("aten::__getitem__", [gradient, scope.mirror(index)], type)]
+
+
+def _with_room(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    return [scope.insert("autodiff::without_item", [gradient, scope.mirror(node.inputs[1])], gradient.type)]
+
+
+def _without_entry(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    return [scope.insert("autodiff::without_entry", [gradient, scope.mirror(node.inputs[1])], gradient.type)]
+
+
+def _slice(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole, *options = node.inputs
+    count = scope.graph.insert("aten::len", [scope.mirror(whole)])
+    inputs = [gradient, count, *(scope.mirror(option) for option in options)]
+    return [scope.insert("autodiff::unsliced", inputs, gradient_type(whole.type))]
+
+
+def _fitted(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    dtype = scope.graph.insert("prim::dtype", [scope.mirror(node.inputs[1])])
+    return [None, scope.graph.insert("aten::to", [gradient, dtype])]
+
+
+_OWN: Final[dict[str, Callable[[Scope, Node, Value], list[Value | None]]]] = {
+    "autodiff::with_item": _with_item,
+    "autodiff::without_item": _without_item,
+    "autodiff::with_entry": _with_entry,
+    "autodiff::without_entry": _without_entry,
+    "autodiff::entry": _looked_up,
+    "autodiff::only_at": _only_at,
+    "autodiff::with_room": _with_room,
+    "autodiff::fitted": _fitted,
+    "prim::DictConstruct": _entries,
+    "aten::__getitem__": _looked_up,
+}
+"""What gives the gradients of the inputs of a node from that of its result."""
 
 
 def elements_of(scope: Scope, gradient: GradientOf, count: int) -> list[GradientOf | None]:
@@ -65,6 +163,16 @@ def _item(scope: Scope, node: Node) -> None:
     count = scope.graph.insert("aten::len", [scope.mirror(whole)])
     inputs = [scope.as_value(scope.gradients[node.output]), count, scope.mirror(index)]
     scope.add(whole, scope.insert("autodiff::only_at", inputs, gradient_type(whole.type)))
+
+
+def _tuple_item(scope: Scope, node: Node) -> None:
+    whole, number = node.inputs
+    index, type = constant_int(number), whole.type
+    assert index is not None
+    assert isinstance(type, TupleType)
+    parts: list[GradientOf | None] = [None] * len(type.elements)
+    parts[index] = scope.of(node.output)
+    scope.add(whole, parts)
 
 
 def _concatenation(scope: Scope, node: Node) -> None:

@@ -1,1 +1,1 @@
-"""Programs to programs: edited, rewritten."""
+"""Programs to programs: edited, rewritten, differentiated."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from rekindle.autodiff.formulas import (
     activations,
+    backwards,
     indexing,
     layers,
     losses,
@@ -24,5 +25,6 @@ TEXTS: Final[dict[str, str]] = {
     "indexing": indexing.TEXT,
     "layers": layers.TEXT,
     "losses": losses.TEXT,
+    "backwards": backwards.TEXT,
 }
 """By family."""

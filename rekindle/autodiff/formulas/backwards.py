@@ -1,0 +1,25 @@
+"""What ways back consist of: the gradients of gradients."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXT: Final = """
+backward tanh_backward(grad, grad_output, output) -> grad_output, output:
+    return torch.tanh_backward(grad, output), grad * grad_output * (output * -2)
+
+backward sigmoid_backward(grad, grad_output, output) -> grad_output, output:
+    return torch.sigmoid_backward(grad, output), grad * grad_output * (1 - output * 2)
+
+backward threshold_backward(grad, self, threshold) -> grad_output:
+    return torch.threshold_backward(grad, self, threshold)
+
+backward _grad_sum_to_size(grad, self) -> self:
+    return grad.expand(self.size())
+
+backward native_layer_norm(grad0, input, normalized_shape, weight, bias, result1, result2,
+                           needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return torch.native_layer_norm_backward(
+        existing(grad0), input, normalized_shape, result1, result2, weight, bias, needed)
+"""

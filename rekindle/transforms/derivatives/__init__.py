@@ -1,0 +1,1 @@
+"""Programs that compute derivatives of programs."""

@@ -1,0 +1,209 @@
+"""``grad``, ``vjp``, ``jvp`` and what is made of them: programs that compute derivatives of programs.
+
+Each takes a program and returns one: a compiled function, whose graph can be read, which can be saved, and
+differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rekindle.errors import DifferentiationError
+from rekindle.ir.collection import no_collection
+from rekindle.ir.graph import Value
+from rekindle.ir.types import INT, TENSOR, ListType, TensorType
+from rekindle.program.function import Function
+from rekindle.transforms.derivatives.backward import WayBack, way_back
+from rekindle.transforms.derivatives.trees import Tree, leaves, refilled
+from rekindle.transforms.derivatives.work import Work
+
+Numbers = int | Sequence[int]
+
+
+def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes the gradient of ``func`` by the arguments ``argnums``; the others are as ``func`` takes
+    them.
+
+    ``func`` is a compiled function, or a Python function, which is compiled; it returns a tensor with a single element
+    and no dimensions, or a tuple of that and something else with ``has_aux``. The program returns the gradient, in the
+    form of the argument: a tensor, or a tuple or a list of tensors; a tuple of gradients if ``argnums`` is a sequence.
+    With ``has_aux`` it returns the gradient and the something else. What the result does not depend on has zeros.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program; the message tells where and why.
+    """
+    return _grad(func, argnums, has_aux, with_value=False)
+
+
+def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes what ``func`` returns, and the gradient of that: see :func:`grad`.
+
+    It returns a tuple of both. (``torch.func.grad_and_value`` returns them the other way round.)
+    """
+    return _grad(func, argnums, has_aux, with_value=True)
+
+
+@no_collection()
+def _grad(func: Any, argnums: Numbers, has_aux: bool, *, with_value: bool) -> Function:
+    work = Work.of(func, argnums, has_aux)
+    value = work.value
+    if not isinstance(value, Value) or not isinstance(value.type, TensorType):
+        raise DifferentiationError(
+            f"'{work.program.basename}' returns {_spelled(value)}, not a tensor, which a gradient could be taken of",
+            work.range,
+            hint=_hint_of_result(value, has_aux),
+        )
+    way = work.way_back()
+    graph = work.graph
+    seed = graph.insert_node(graph.create("autodiff::seed", [way.results[0]], range=work.range)).output
+    gradients = work.shaped(way.gradients([seed]))
+    rest = tuple(way.results[1:])
+    results: Tree = ((way.results[0], *rest) if rest else way.results[0], gradients)
+    if not with_value:
+        results = (gradients, *rest) if rest else gradients
+    told = "value and gradient" if with_value else "gradient"
+    return work.finished(results, "value_and_grad" if with_value else "grad", f"The {told} of")
+
+
+def _spelled(tree: Tree) -> str:
+    return str(tree.type) if isinstance(tree, Value) else f"a tuple of {len(tree)}"
+
+
+def _hint_of_result(value: Tree, has_aux: bool) -> str:
+    if isinstance(value, tuple) and not has_aux:
+        return "with has_aux=True the first of two results is differentiated; rekindle.vjp takes any number of tensors"
+    return "return the tensor that is to be differentiated"
+
+
+@no_collection()
+def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes what ``func`` returns, and the product of a vector with its Jacobian.
+
+    It takes the arguments of ``func``, and behind them ``cotangents``, which has the form of what ``func`` returns: a
+    tensor, a list or a tuple of these. It returns a tuple of the result and the gradients of the arguments ``argnums``
+    (of the sum of the result's elements, each times its cotangent); with ``has_aux`` the something else stands third.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program.
+    """
+    work = Work.of(func, argnums, has_aux)
+    work.check_result()
+    cotangents = work.add_parameter("cotangents", work.value)
+    way = work.way_back()
+    gradients = work.shaped(way.gradients(list(leaves(cotangents))))
+    results = work.results(way.results, gradients)
+    return work.finished(results, "vjp", "The result and the product of a vector with the Jacobian of")
+
+
+@no_collection()
+def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes what ``func`` returns, and how that changes with its arguments.
+
+    It takes the arguments of ``func``, and behind them ``tangents``: how the arguments ``argnums`` change, in their
+    form; a tuple of that if ``argnums`` is a sequence. It returns a tuple of the result and its tangent; with
+    ``has_aux`` the something else stands third.
+
+    The tangent is computed by going back twice: what :func:`vjp` returns is linear in the cotangents, so that the way
+    back through it is the way forward.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program.
+    """
+    work = Work.of(func, argnums, has_aux)
+    work.check_result()
+    results, tangents = _forward(work, work.way_back())
+    return work.finished(work.results(results, tangents), "jvp", "The result and the tangent of")
+
+
+def _forward(work: Work, way: WayBack) -> tuple[list[Value], Tree]:
+    """The way back through a way back: from the tangents of what is wanted to those of the results, which it returns
+    behind all results."""
+    graph, value = work.graph, work.value
+    tangents = list(leaves(work.add_parameter("tangents", work.wanted)))
+    count = len(list(leaves(value)))
+    cotangents = [graph.add_input("cotangent", result.type) for result in way.results[:count]]
+    gradients = way.gradients(cotangents)
+    for each in (*gradients, *way.results):
+        graph.add_output(each)
+    again = way_back(graph, cotangents, range(len(gradients)))
+    found = again.gradients(tangents)
+    results = again.results[len(gradients) :]
+    for cotangent, result in zip(cotangents, results, strict=False):
+        with graph.inserting_after(result.node):
+            zeros = graph.insert("aten::zeros_like", [result])
+        cotangent.replace_all_uses_with(zeros)
+        graph.block.erase_input(cotangent.offset)
+    return results, refilled(value, found)
+
+
+@no_collection()
+def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes the Jacobian of ``func``, row by row, by going back from each element of the result.
+
+    The Jacobian of a tensor by a tensor has the sizes of the first, then those of the second. Where ``func`` returns a
+    tuple, or ``argnums`` is a sequence, there is a tuple of Jacobians, the results outside and the arguments inside.
+    With ``has_aux`` the program returns the Jacobian and the something else.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program.
+    """
+    work = Work.of(func, argnums, has_aux)
+    work.check_result()
+    flat = list(leaves(work.value))
+    for each in (*flat, *leaves(work.wanted)):
+        if not isinstance(each.type, TensorType):
+            raise DifferentiationError(
+                f"there is no Jacobian of or by a value of type {each.type}",
+                work.range,
+                hint="use tuples of tensors instead of lists",
+            )
+    work.return_results()
+    found: list[Tree] = [work.shaped(_jacobian(work, index)) for index in range(len(flat))]
+    results = [*work.graph.outputs]
+    work.return_nothing()
+    rows = iter(found)
+    jacobian = _filled(work.value, rows)
+    rest = tuple(results[len(flat) :])
+    return work.finished((jacobian, *rest) if rest else jacobian, "jacrev", "The Jacobian of")
+
+
+def _filled(tree: Tree, each: Iterator[Tree]) -> Tree:
+    """A tree in which one of ``each`` stands for each leaf of ``tree``."""
+    return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
+
+
+_ROWS: Final = ListType(TENSOR)
+
+
+def _jacobian(work: Work, index: int) -> list[Value]:
+    """The Jacobians of one result by all that is wanted: a loop over its elements."""
+    graph = work.graph
+    way = way_back(graph, list(leaves(work.wanted)), [index])
+    result = way.results[index]
+    count = graph.insert("aten::numel", [result])
+    true = graph.insert_constant(True)
+    lists = [graph.insert_node(graph.create("prim::ListConstruct", types=[_ROWS])).output for _ in way.wanted]
+    loop = graph.insert_node(graph.create("prim::Loop", [count, true], outputs=0))
+    block = loop.add_block()
+    turn = block.add_input(type=INT)
+    block.add_output(true)
+    with graph.inserting_at_end(block):
+        unit = graph.insert("autodiff::unit", [result, turn])
+        for rows, row in zip(lists, way.gradients({index: unit}), strict=True):
+            graph.insert_node(graph.create("aten::append", [rows, row], types=[_ROWS]))
+    found = zip(lists, way.wanted, strict=True)
+    jacobians = [graph.insert("autodiff::jacobian", [rows, result, leaf]) for rows, leaf in found]
+    for each in way.results:
+        graph.add_output(each)
+    return jacobians
+
+
+def hessian(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+    """The program that computes the matrix of second derivatives of ``func``: the Jacobian of its Jacobian, see
+    :func:`jacrev`. For a result without dimensions and one argument it has the sizes of the argument, twice.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program.
+    """
+    return jacrev(jacrev(func, argnums, has_aux), argnums, has_aux)

@@ -1,0 +1,70 @@
+"""Arguments and results as trees: tuples are taken apart, down to what has a gradient as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rekindle.autodiff.steps import is_differentiable_type
+from rekindle.errors import DifferentiationError, SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import ListType, TensorType, TupleType, Type
+
+Tree = Value | tuple["Tree", ...]
+
+
+def leaves(tree: Tree) -> Iterator[Value]:
+    """The values of a tree, in order."""
+    if isinstance(tree, Value):
+        yield tree
+        return
+    for part in tree:
+        yield from leaves(part)
+
+
+def refilled(tree: Tree, values: Sequence[Value]) -> Tree:
+    """A tree of the same form with other leaves, the first of ``values`` that are given."""
+    each = iter(values)
+
+    def filled(part: Tree) -> Tree:
+        return next(each) if isinstance(part, Value) else tuple(filled(inner) for inner in part)
+
+    return filled(tree)
+
+
+def taken_apart(graph: Graph, value: Value) -> Tree:
+    """``value`` as a tree; what is needed to take it apart is inserted."""
+    if not isinstance(value.type, TupleType):
+        return value
+    if value.node.kind == "prim::TupleConstruct":
+        elements = list(value.node.inputs)
+    else:
+        unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.elements))
+        elements = list(graph.insert_node(unpack).outputs)
+    return tuple(taken_apart(graph, element) for element in elements)
+
+
+def put_together(graph: Graph, tree: Tree) -> Value:
+    """One value of a tree, inserted."""
+    if isinstance(tree, Value):
+        return tree
+    parts = [put_together(graph, part) for part in tree]
+    type = TupleType(tuple(part.type for part in parts))
+    return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
+
+
+def check_differentiable(tree: Tree, what: str, range: SourceRange | None = None) -> None:
+    """Refuse a tree that does not consist of tensors and lists of tensors."""
+    for leaf in leaves(tree):
+        if not _has_gradient(leaf.type):
+            among = "is" if isinstance(tree, Value) else "holds"
+            raise DifferentiationError(
+                f"{what} {among} a value of type {leaf.type}, of which there is no gradient",
+                range,
+                hint="gradients are of tensors, and of tuples and lists of tensors",
+            )
+
+
+def _has_gradient(type: Type) -> bool:
+    if isinstance(type, ListType):
+        return isinstance(type.element, TensorType)
+    return isinstance(type, TensorType) and is_differentiable_type(type)

@@ -1,0 +1,139 @@
+"""A program on its way to a derivative: which arguments are meant, what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.errors import DifferentiationError, SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema import Argument
+from rekindle.ir.types import TupleType
+from rekindle.passes import LowerSimpleTuples, run_passes
+from rekindle.program.function import Function
+from rekindle.transforms.derivatives.backward import WayBack, clean_up, way_back
+from rekindle.transforms.derivatives.programs import Program, numbers_of, program_of
+from rekindle.transforms.derivatives.trees import (
+    Tree,
+    check_differentiable,
+    leaves,
+    put_together,
+    refilled,
+    taken_apart,
+)
+
+
+@dataclass(slots=True)
+class Work:
+    """``wanted`` are the arguments that derivatives are by, ``value`` what is differentiated, and ``aux`` what else the
+    program returns. ``graph`` has no outputs while it is worked on."""
+
+    program: Program
+    wanted: Tree
+    value: Tree
+    aux: Value | None
+    range: SourceRange
+    """Where the result was computed."""
+
+    @classmethod
+    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool) -> Work:
+        program = program_of(func)
+        graph = program.graph
+        numbers = numbers_of(argnums, program)
+        arguments: list[Tree] = []
+        for number in numbers:
+            arguments.append(_open_argument(graph, number))
+            check_differentiable(arguments[-1], f"argument {number} of '{program.basename}'")
+        wanted = arguments[0] if isinstance(argnums, int) else tuple(arguments)
+        _keep_while_lowering(graph, wanted)
+        (result,) = graph.outputs
+        graph.block.erase_output(0)
+        value = taken_apart(graph, result)
+        aux: Value | None = None
+        if has_aux:
+            if isinstance(value, Value) or len(value) != 2:
+                raise DifferentiationError(
+                    f"'{program.basename}' returns {result.type}, and not a tuple of two, of which has_aux=True would "
+                    "leave the second alone",
+                    result.node.range,
+                )
+            value, rest = value
+            aux = put_together(graph, rest)
+        return cls(program, wanted, value, aux, result.node.range)
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.graph
+
+    def check_result(self) -> None:
+        """Refuse a result of which there are no derivatives."""
+        check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
+
+    def return_results(self) -> None:
+        """Have the graph return the leaves of the value, and the rest."""
+        for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
+            self.graph.add_output(value)
+
+    def return_nothing(self) -> None:
+        for index in reversed(range(len(self.graph.outputs))):
+            self.graph.block.erase_output(index)
+
+    def way_back(self) -> WayBack:
+        """The way from the value to what is wanted; its results are the leaves of the value, and the rest."""
+        self.return_results()
+        return way_back(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))))
+
+    def add_parameter(self, name: str, like: Tree) -> Tree:
+        """A new last parameter that has the form of ``like``."""
+        known = {argument.name for argument in self.program.arguments}
+        while name in known:
+            name += "_"
+        type = _type_of(like)
+        value = self.graph.add_input(name, type)
+        self.program.arguments = (*self.program.arguments, Argument(name, type))
+        return taken_apart(self.graph, value)
+
+    def shaped(self, gradients: Sequence[Value]) -> Tree:
+        """Gradients in the form of what is wanted."""
+        return refilled(self.wanted, gradients)
+
+    def results(self, found: Sequence[Value], derivative: Tree) -> Tree:
+        """The value, the derivative and the rest, of which the first and the last are what was ``found``."""
+        count = len(list(leaves(self.value)))
+        return (refilled(self.value, found[:count]), derivative, *found[count:])
+
+    def finished(self, results: Tree, what: str, told: str) -> Function:
+        """The function that returns ``results``."""
+        self.graph.add_output(put_together(self.graph, results))
+        clean_up(self.graph)
+        program = self.program
+        return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
+
+
+def _open_argument(graph: Graph, number: int) -> Tree:
+    """The argument as a tree; what used it uses that."""
+    value = graph.inputs[number]
+    if not isinstance(value.type, TupleType):
+        return value
+    with graph.inserting_before(graph.return_node.next):
+        tree = taken_apart(graph, value)
+        whole = put_together(graph, tree)
+    for use in value.uses:
+        if use.user.kind != "prim::TupleUnpack" or use.user.is_after(whole.node):
+            use.user.replace_input(use.offset, whole)
+    return tree
+
+
+def _keep_while_lowering(graph: Graph, tree: Tree) -> None:
+    """Take tuples apart that the graph makes only to take them apart, but not the leaves of ``tree``."""
+    before = len(graph.outputs)
+    for leaf in leaves(tree):
+        graph.add_output(leaf)
+    run_passes(graph, (LowerSimpleTuples(),))
+    while len(graph.outputs) > before:
+        graph.block.erase_output(len(graph.outputs) - 1)
+
+
+def _type_of(tree: Tree) -> Any:
+    return tree.type if isinstance(tree, Value) else TupleType(tuple(_type_of(part) for part in tree))

@@ -1,0 +1,307 @@
+"""Derivatives of programs, beside those of ``torch.func``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck
+
+import rekindle
+from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
+from tests.support.golden import GoldenTexts
+from tests.transforms.derivatives.programs import PROGRAMS, Program, branches_that_use_different_things, loop
+
+NAMES = [program.__name__ for program in PROGRAMS]
+
+
+def arguments(n: int = 3) -> tuple[Tensor, Tensor, int]:
+    torch.manual_seed(5)
+    x, y = torch.rand(2, 3, dtype=torch.float64).unbind()
+    return x.clone(), y.clone(), n
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=NAMES)
+def test_value_and_gradient(program: Program) -> None:
+    function = rekindle.value_and_grad(program, argnums=(0, 1))
+    verify(function.graph)
+    reference = torch.func.grad_and_value(program, argnums=(0, 1))
+    for n in (1, 4):
+        value, gradients = function(*arguments(n))
+        expected, value_there = reference(*arguments(n))
+        torch.testing.assert_close((value, *gradients), (value_there, *expected))
+
+
+def test_there_are_enough_programs() -> None:
+    assert len(PROGRAMS) >= 50
+
+
+@pytest.mark.parametrize("program", PROGRAMS[1::4], ids=NAMES[1::4])
+def test_gradients_of_gradients(program: Program) -> None:
+    gradient = rekindle.grad(program, argnums=(0, 1))
+
+    def length(x: Tensor, y: Tensor, n: int) -> Tensor:
+        a, b = gradient(x, y, n)
+        return (a * a).sum() + (b * b).sum()
+
+    def length_there(x: Tensor, y: Tensor, n: int) -> Tensor:
+        a, b = torch.func.grad(program, argnums=(0, 1))(x, y, n)
+        return (a * a).sum() + (b * b).sum()
+
+    found = rekindle.grad(length, argnums=(0, 1))(*arguments())
+    torch.testing.assert_close(found, torch.func.grad(length_there, argnums=(0, 1))(*arguments()))
+
+
+@pytest.mark.parametrize("program", [branches_that_use_different_things, loop], ids=["branch", "loop"])
+def test_graphs(program: Program, golden: GoldenTexts) -> None:
+    function = rekindle.grad(program)
+    graph = print_graph(function.graph, ranges=False)
+    golden(f"transforms/grad_{program.__name__}", f"{graph}\n{function.code}")
+
+
+# ----------------------------------------------------------------------------------------- the other derivatives
+
+
+def spiral(x: Tensor, y: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        x = torch.stack([x[1] * y[0], x[2] + i, (x[0] * x[1]).sin()]) if i % 2 == 0 else x * y
+    return x[:2]
+
+
+def test_vjp() -> None:
+    x, y, n = arguments()
+    cotangent = torch.tensor([0.5, -2.0], dtype=torch.float64)
+    result, (by_x, by_y) = rekindle.vjp(spiral, argnums=(0, 1))(x, y, n, cotangent)
+    expected, back = torch.func.vjp(lambda x, y: spiral(x, y, n), x, y)
+    torch.testing.assert_close((result, by_x, by_y), (expected, *back(cotangent)))
+
+
+def test_jvp() -> None:
+    x, y, n = arguments()
+    tangents = (torch.rand(3, dtype=torch.float64), torch.rand(3, dtype=torch.float64))
+    found = rekindle.jvp(spiral, argnums=(0, 1))(x, y, n, tangents)
+    torch.testing.assert_close(found, torch.func.jvp(lambda x, y: spiral(x, y, n), (x, y), tangents))
+
+
+def test_jacobian() -> None:
+    x, y, n = arguments()
+    found = rekindle.jacrev(spiral, argnums=(1, 0))(x, y, n)
+    torch.testing.assert_close(found, torch.func.jacrev(spiral, argnums=(1, 0))(x, y, n))
+
+
+def test_hessian() -> None:
+    x, y, n = arguments()
+    found = rekindle.hessian(loop, argnums=(0, 1))(x, y, n)
+    torch.testing.assert_close(found, torch.func.hessian(loop, argnums=(0, 1))(x, y, n))
+
+
+def test_hessian_of_several_results() -> None:
+    x, y, n = arguments()
+    torch.testing.assert_close(rekindle.hessian(spiral)(x, y, n), torch.func.hessian(spiral)(x, y, n))
+
+
+def two_results(x: Tensor, y: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    return (x * y).sum(), (x + y, y.exp())
+
+
+def test_results_of_other_forms() -> None:
+    x, y, _ = arguments()
+    one, two = torch.ones([], dtype=torch.float64), torch.full([3], 2.0, dtype=torch.float64)
+    result, by_y = rekindle.vjp(two_results, argnums=-1)(x, y, (one, (two, two)))
+    torch.testing.assert_close(result, two_results(x, y))
+    torch.testing.assert_close(by_y, x + 2 + 2 * y.exp())
+    jacobian = rekindle.jacrev(two_results)(x, y)
+    torch.testing.assert_close(jacobian, torch.func.jacrev(two_results)(x, y))
+
+
+def test_something_else_beside_the_value() -> None:
+    x, y, _ = arguments()
+    gradient, rest = rekindle.grad(two_results, has_aux=True)(x, y)
+    torch.testing.assert_close((gradient, rest), (y, (x + y, y.exp())))
+    (value, rest), gradient = rekindle.value_and_grad(two_results, has_aux=True)(x, y)
+    torch.testing.assert_close((value, gradient, rest), ((x * y).sum(), y, (x + y, y.exp())))
+    value, gradient, rest = rekindle.vjp(two_results, has_aux=True)(x, y, torch.ones([], dtype=torch.float64))
+    torch.testing.assert_close((value, gradient, rest), ((x * y).sum(), y, (x + y, y.exp())))
+
+
+# ----------------------------------------------------------------------------------------------------- arguments
+
+
+def of_containers(xs: list[Tensor], pair: tuple[Tensor, tuple[Tensor, int]]) -> Tensor:
+    total = pair[0].sum()
+    for x in xs[1:]:
+        total = total + (x * pair[1][0]).sum()
+    return total
+
+
+def test_arguments_that_hold_tensors() -> None:
+    x, y, _ = arguments()
+
+    def program(xs: list[Tensor], pair: tuple[Tensor, Tensor]) -> Tensor:
+        return of_containers(xs, (pair[0], (pair[1], 1)))
+
+    found = rekindle.grad(program, argnums=(0, 1))([x, y, x * y], (x, y))
+    torch.testing.assert_close(found, torch.func.grad(program, argnums=(0, 1))([x, y, x * y], (x, y)))
+
+
+def test_defaults_and_names_stay() -> None:
+    def program(x: Tensor, power: int = 3) -> Tensor:
+        return x.pow(power).sum()
+
+    gradient = rekindle.grad(program)
+    assert str(gradient.schema) == "program_grad(Tensor x, int power=3) -> Tensor"
+    x = arguments()[0]
+    torch.testing.assert_close(gradient(x), 3 * x * x)
+    torch.testing.assert_close(gradient(x, power=2), 2 * x)
+    assert gradient.__doc__ == "The gradient of program."
+
+
+def test_traced_programs() -> None:
+    x, y, _ = arguments()
+    traced = rekindle.trace(lambda x, y: (x * y).tanh().sum(), (x, y))
+    torch.testing.assert_close(rekindle.grad(traced)(x, y), y * (1 - (x * y).tanh().pow(2)))
+
+
+def test_gradients_go_back_through_derivatives_too() -> None:
+    """What a derivative computes is known to PyTorch's autograd."""
+    x, y, n = arguments()
+    gradient = rekindle.grad(loop)
+    assert gradcheck(lambda x: gradient(x, y, n), x.requires_grad_())
+
+
+def test_a_write_to_what_the_way_back_needs() -> None:
+    """Eager refuses this: what ``exp`` gave is needed, and is overwritten."""
+
+    def program(x: Tensor) -> Tensor:
+        y = x.exp()
+        y += 1
+        return (y * y).sum()
+
+    x = arguments()[0]
+    torch.testing.assert_close(rekindle.grad(program)(x), 2 * (x.exp() + 1) * x.exp())
+
+
+def test_nothing_is_computed_of_what_does_not_exist() -> None:
+    def program(x: Tensor, n: int) -> Tensor:
+        bad = (x - x).log()
+        return bad.sum() if n > 1 else (x * 2).sum()
+
+    x = arguments()[0]
+    assert rekindle.grad(program)(x, 0).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_every_strategy() -> None:
+    x, y, n = arguments()
+    gradient = rekindle.grad(loop)
+    expected = gradient(x, y, n)
+    for strategy in ("native", "profiling", "simple"):
+        rekindle.set_execution_strategy(strategy)
+        try:
+            again = rekindle.grad(loop)
+            for _ in range(3):
+                torch.testing.assert_close(again(x, y, n), expected)
+        finally:
+            rekindle.set_execution_strategy("simple")
+
+
+# -------------------------------------------------------------------------------------------------------- errors
+
+
+def refusal(make: Callable[..., Any], *args: Any, **options: Any) -> str:
+    with pytest.raises(rekindle.errors.DifferentiationError) as caught:
+        make(*args, **options)
+    lines = [line for line in str(caught.value).splitlines() if not line.startswith("  File ")]
+    return "\n".join(lines)
+
+
+def test_refusals_of_arguments() -> None:
+    def program(x: Tensor, n: int) -> Tensor:
+        return x.sum() * n
+
+    assert refusal(rekindle.grad, program, argnums=2) == (
+        "there is no argument 2: 'program' takes 2\nHint: argnums counts from 0 to 1"
+    )
+    assert refusal(rekindle.grad, program, argnums=(0, -2)) == "argnums=(0, -2) names an argument twice"
+    assert refusal(rekindle.grad, program, argnums=()) == "argnums=() names no argument"
+    assert refusal(rekindle.grad, program, argnums=1) == (
+        "argument 1 of 'program' is a value of type int, of which there is no gradient\n"
+        "Hint: gradients are of tensors, and of tuples and lists of tensors"
+    )
+    assert refusal(rekindle.grad, 3) == (
+        "a value of class 'int' is no function\n"
+        "Hint: pass a function, or one compiled by rekindle.script or rekindle.trace"
+    )
+
+
+def test_refusals_of_results() -> None:
+    def number(x: Tensor) -> int:
+        return x.size(0)
+
+    def pair(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.sum(), x
+
+    assert refusal(rekindle.grad, number) == (
+        "'number' returns int, not a tensor, which a gradient could be taken of\n"
+        "        def number(x: Tensor) -> int:\n"
+        "            return x.size(0)\n"
+        "                   ^^^^^^\n"
+        "Hint: return the tensor that is to be differentiated"
+    )
+    assert "with has_aux=True the first of two results is differentiated" in refusal(rekindle.grad, pair)
+
+    def vector(x: Tensor) -> Tensor:
+        return x * 2
+
+    with pytest.raises(
+        RuntimeError, match=r"a gradient is of a tensor without dimensions, and this has the sizes \[3\]"
+    ):
+        rekindle.grad(vector)(torch.ones(3))
+
+
+def test_refusals_of_writes() -> None:
+    def to_an_argument(x: Tensor) -> Tensor:
+        x.add_(1)
+        return x.sum()
+
+    def to_what_may_be_another(x: Tensor) -> Tensor:
+        y = x * 2
+        z = y.reshape(-1)
+        y.mul_(2)
+        return (y + z).sum()
+
+    def without_a_form(x: Tensor) -> Tensor:
+        y = x * 2
+        y.resize_(2)
+        return y.sum()
+
+    assert refusal(rekindle.grad, to_an_argument) == (
+        "gradients cannot go back through this write: the program writes to an argument\n"
+        "        def to_an_argument(x: Tensor) -> Tensor:\n"
+        "            x.add_(1)\n"
+        "            ^^^^^^\n"
+        "Hint: write to a clone of it"
+    )
+    line = inspect.getsourcelines(to_what_may_be_another)[1] + 4
+    assert refusal(rekindle.grad, to_what_may_be_another) == (
+        f"gradients cannot go back through this write: what is used in line {line} may be what is written to here, or "
+        "something else\n"
+        "        def to_what_may_be_another(x: Tensor) -> Tensor:\n"
+        "            y = x * 2\n"
+        "            z = y.reshape(-1)\n"
+        "            y.mul_(2)\n"
+        "            ^^^^^^\n"
+        "Hint: write to a clone that nothing else knows"
+    )
+    assert refusal(rekindle.grad, without_a_form) == (
+        "gradients cannot go back through this write: there is no form of aten::resize_ that writes to nothing\n"
+        "        def without_a_form(x: Tensor) -> Tensor:\n"
+        "            y = x * 2\n"
+        "            y.resize_(2)\n"
+        "            ^^^^^^^^^\n"
+        "Hint: compute a new value instead of writing to one"
+    )
