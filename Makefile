@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-archives sweep-execution sweep-memory sweep-fusion fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-archives sweep-execution sweep-memory sweep-fusion fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -56,6 +56,9 @@ test-packages: $(PACKAGES)/.setup-stamp ## packages that script, run through the
 
 test-models: $(MODELS)/.setup-stamp ## models of transformers, traced, saved and loaded (installs it into .venv-models)
 	$(MODELS)/bin/python -m pytest -p no:xdist tests/packages/architecture_tests.py
+
+test-browser: setup ## the page of rekindle.show in headless Chromium, which has to be on the path; screenshots in build/
+	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py
 
 lint: lint-code lint-format lint-types lint-order ## ruff, mypy and the order of the house
 

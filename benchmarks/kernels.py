@@ -99,10 +99,12 @@ def aims_table(rows: Sequence[Row]) -> list[list[Any]]:
 @dataclass(slots=True)
 class Bandwidth:
     """Gigabytes a second that each reads and writes: 12 bytes an element, from and to the main memory or a cache,
-    where ``elements`` fit there. ``machine`` is the addition of two tensors into a third that exists."""
+    where ``elements`` fit there. ``machine`` is the addition of two tensors into a third that exists, ``fresh`` that
+    into a new one, whose memory the system has to give and to clear first where it is large."""
 
     elements: int
     machine: float
+    fresh: float
     peers: dict[str, float]
 
     @property
@@ -129,7 +131,7 @@ def _bandwidth(elements: int, workload: Workload, rounds: int, peers: Sequence[s
     case = workload.make()
     x, y = case.arguments
     into = torch.empty_like(x)
-    calls: dict[str, Any] = {"machine": lambda: torch.add(x, y, out=into)}
+    calls: dict[str, Any] = {"machine": lambda: torch.add(x, y, out=into), "fresh": lambda: torch.add(x, y)}
     for name in peers:
         try:
             call = PEERS[name](case)
@@ -140,15 +142,15 @@ def _bandwidth(elements: int, workload: Workload, rounds: int, peers: Sequence[s
         calls[name] = lambda call=call: call(x, y)
     times = interleaved(list(calls.values()), rounds, execution.SLICE, clock)
     speeds = {name: 12e-9 * elements / statistics.median(found) for name, found in zip(calls, times, strict=True)}
-    return Bandwidth(elements, speeds.pop("machine"), speeds)
+    return Bandwidth(elements, speeds.pop("machine"), speeds.pop("fresh"), speeds)
 
 
 def bandwidth_table(rows: Sequence[Bandwidth]) -> list[list[Any]]:
     """Gigabytes a second by size."""
-    names = list(rows[0].peers)
-    head = ["elements", "addition into a tensor, GB/s", *(f"{name}, GB/s" for name in names), "rekindle / addition"]
-    body = [
-        [f"{row.elements:,}", f"{row.machine:.1f}", *(f"{row.peers[name]:.1f}" for name in names), f"{row.ratio:.2f}"]
-        for row in rows
-    ]
+    speeds = [f"{name}, GB/s" for name in rows[0].peers]
+    head = ["elements", "addition into a tensor, GB/s", "into a new one", *speeds, "rekindle / addition"]
+    body = []
+    for row in rows:
+        numbers = [f"{speed:.1f}" for speed in (row.machine, row.fresh, *row.peers.values())]
+        body.append([f"{row.elements:,}", *numbers, f"{row.ratio:.2f}"])
     return [head, *body]

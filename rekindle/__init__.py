@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rekindle.api.report import report as report
     from rekindle.api.report_parts import Report as Report
     from rekindle.api.require_fused import require_fused as require_fused
+    from rekindle.api.show import show as show
     from rekindle.api.stages import stages as stages
     from rekindle.archive.inspect import inspect as inspect
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
         create_method as create_method,
         create_module as create_module,
     )
+    from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid
 
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
@@ -135,9 +137,12 @@ _HOMES: Final[dict[str, str]] = {
     "set_execution_strategy": "rekindle.runtime.executor",
     "set_fusion_strategy": "rekindle.runtime.settings",
     "set_profiled_runs": "rekindle.runtime.profiling",
+    "show": "rekindle.api.show",
     "stages": "rekindle.api.stages",
     "to_exported": "rekindle.export.program",
     "uninstall": "rekindle.api.install",
+    "to_dot": "rekindle.viz",
+    "to_mermaid": "rekindle.viz",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",
     "unused": "rekindle.scripting.markers",

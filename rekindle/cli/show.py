@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rekindle.api.show import show as page
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import all_methods, find_method, limit_option, method_option, methods_of, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_program
@@ -16,6 +17,7 @@ from rekindle.program.function import Method
 @click.option("--all", "parts", is_flag=True, help="Show the methods of its parts too.")
 @click.option("--graph", is_flag=True, help="Show graphs, not TorchScript source.")
 @click.option("--inlined-graph", is_flag=True, help="Show graphs with all calls inlined.")
+@click.option("--html", default=None, metavar="FILE", help="Write a page for browsers that shows a method's graph.")
 @limit_option
 @json_option
 def show(
@@ -24,14 +26,19 @@ def show(
     parts: bool,
     graph: bool,
     inlined_graph: bool,
+    html: str | None,
     limits: ArchiveLimits,
     as_json: bool,
 ) -> None:
     """Show the programs in ARCHIVE.
 
-    The methods of its module, or one of them, as TorchScript source or as graphs.
+    The methods of its module, or one of them, as TorchScript source or as graphs. With --html, one method, forward if
+    none is named, after each pass that changes its graph, in a file that needs no network.
     """
     module = open_archive(archive, limits)
+    if html is not None:
+        page(find_method(module, method or "forward")).save(html)
+        return
     if method is not None:
         found = {method: find_method(module, method)}
     elif parts:

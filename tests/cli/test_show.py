@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from pathlib import Path
 
 from tests.cli.conftest import Command
 
@@ -83,3 +84,13 @@ def test_what_is_not_there(command: Command) -> None:
     assert command("show", "net.pt", "--method", "third.forward").err == (
         "rekindle: error: there is no part 'third' (see 'rekindle show --help')\n"
     )
+
+
+def test_a_page_for_browsers(command: Command, folder: Path) -> None:
+    done = command("show", "net.pt", "--html", "net.html")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    page = (folder / "net.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert "<title>forward</title>" in page
+    done = command("show", "net.pt", "--html", "net.html", "--method", "nothing")
+    assert (done.code, done.out) == (2, "")

@@ -1,0 +1,92 @@
+"""``rekindle.show``: a page that shows a program on its way from source to kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from rekindle.api.stages import COMPILED, Stage, stages_of
+from rekindle.api.subjects import subject_of
+from rekindle.codegen.fusion import KIND as GROUP
+from rekindle.codegen.groups import group_of
+from rekindle.errors import UNKNOWN_RANGE, Source
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.records import FunctionRecord
+from rekindle.passes import Pass
+from rekindle.runtime.executable import Executable
+from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.specializing import pipeline_for
+from rekindle.viz import Page, Stage as Shown, page
+from rekindle.viz.boxes import picture_of
+
+MOST_NODES: Final = 3_000
+"""A graph that is larger is shown as it was compiled and as it is optimised, and no pass in between."""
+
+
+def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
+    """A page for browsers: the graph of ``f`` after each pass that changed it, and what its calls have run so far, with
+    the kernels. Boxes fold; source lines, nodes and kernels lead to one another. It is one file that needs no network;
+    notebooks show it as it is, ``.save("f.html")`` writes it.
+
+    ``f`` is a function, a method or a module, compiled or not, or a graph. With arguments, the passes are those that
+    run before a call with them; ``f`` is not called.
+
+    Raises:
+        ArgumentError: there are arguments, and they do not fit.
+        CompileError, NotScriptableError: ``f`` cannot be compiled.
+    """
+    files: list[Source] = []
+    kernels: list[str] = []
+    with room_to_recurse(UNKNOWN_RANGE):
+        if isinstance(f, Graph):
+            return page("graph", [Shown("graph", picture_of(f, files=files))], files)
+        subject = subject_of(f)
+        passes = pipeline_for(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
+        shown = [
+            Shown(name, picture_of(graph, files=files), diff)
+            for name, graph, diff in _on_the_way(subject.record.graph, passes)
+        ]
+        shown += [
+            Shown(name, picture_of(graph, files=files, kernels_of=_numbered(kernels)))
+            for name, graph in _versions(subject.record)
+        ]
+    return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
+
+
+def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
+    """The graph before the first pass, and after each that changed it."""
+    if sum(1 for _ in graph.all_nodes()) > MOST_NODES:
+        optimised = graph.copy()
+        optimize(optimised, passes)
+        yield COMPILED, graph, ""
+        yield "after all passes", optimised, ""
+        return
+    found: list[Stage] = [stage for stage in stages_of(graph, passes) if stage.diff or stage.name == COMPILED]
+    for number, stage in enumerate(found):
+        yield f"{number}. {stage.name}" if number else stage.name, stage.graph, stage.diff
+
+
+def _versions(record: FunctionRecord) -> Iterator[tuple[str, Graph]]:
+    """What calls run."""
+    executable = record.executable
+    if isinstance(executable, Executable) and executable.strategy is not None:
+        for number, version in enumerate(executable.strategy.versions, start=1):
+            yield f"version {number}: what calls run", version.graph
+
+
+def _numbered(kernels: list[str]) -> Callable[[Node], Sequence[int]]:
+    """Tells the kernels of a group by their numbers among ``kernels``, where they are added."""
+
+    def kernels_of(node: Node) -> list[int]:
+        group = group_of(node.get_graph("Subgraph")) if node.kind == GROUP else None
+        found: list[int] = []
+        for launch in [] if group is None else list(group.launches.values()):
+            if launch is not None:
+                if launch.kernel.text not in kernels:
+                    kernels.append(launch.kernel.text)
+                found.append(kernels.index(launch.kernel.text))
+        return sorted(set(found))
+
+    return kernels_of

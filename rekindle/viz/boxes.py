@@ -1,0 +1,264 @@
+"""A graph as boxes within boxes, and arrows between them.
+
+Nodes are boxes. Blocks, graphs of groups, and calls that were inlined are boxes around others, so that a large program
+is a few boxes at first. Parts of equal shape that follow one another are put into one box, "fc × 12", and what is still
+long is cut into pieces. Constants, and modules that are taken out of modules, are no boxes: the text of whoever uses
+them tells enough.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final, Literal
+
+from rekindle.errors import Source
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.printer import print_head
+from rekindle.ir.types import ClassType
+
+Category = Literal["operator", "value", "control", "kernel", "call", "edge", "repeat", "piece"]
+"""``edge``: what goes in and out of a block; ``piece``: a part of what was too long."""
+
+MOST: Final = 120
+"""How many boxes there are side by side at most."""
+PIECE: Final = 100
+LEAST_REPEATS: Final = 3
+
+_NODES: Final = frozenset({"operator", "value", "kernel", "control"})
+_CONTROL: Final = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::fork", "prim::BailOut"})
+_KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::DifferentiableGraph"})
+
+
+@dataclass(slots=True)
+class Box:
+    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it, both
+    counted from 0; ``kernels`` are numbers that whoever made the picture understands."""
+
+    id: int
+    title: str
+    category: Category
+    text: str = ""
+    place: tuple[int, int] | None = None
+    children: list[Box] = field(default_factory=list)
+    kernels: tuple[int, ...] = ()
+
+    def walk(self) -> Iterator[Box]:
+        """The box, and all within."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A value, from the box that makes it to one that uses it."""
+
+    source: int
+    target: int
+    name: str
+    type: str
+
+
+@dataclass(slots=True)
+class Picture:
+    """``root`` holds everything. ``files`` are texts of source, in which boxes of several pictures may stand."""
+
+    root: Box
+    arrows: list[Arrow]
+    files: list[Source]
+
+
+def picture_of(
+    graph: Graph, *, files: list[Source] | None = None, kernels_of: Callable[[Node], Sequence[int]] = lambda node: ()
+) -> Picture:
+    """The boxes of ``graph``. Sources that are not among ``files`` are added there."""
+    builder = _Builder([] if files is None else files, kernels_of)
+    root = Box(builder.new_id(), "graph", "call")
+    root.children = builder.block(graph.block, "inputs", "outputs")
+    return Picture(root, builder.arrows, builder.files)
+
+
+class _Builder:
+    def __init__(self, files: list[Source], kernels_of: Callable[[Node], Sequence[int]]) -> None:
+        self.files = files
+        self.numbers = {id(source): number for number, source in enumerate(files)}
+        self.kernels_of = kernels_of
+        self.arrows: list[Arrow] = []
+        self.makers: dict[Value, int] = {}
+        self.ids = 0
+
+    def new_id(self) -> int:
+        self.ids += 1
+        return self.ids - 1
+
+    def block(self, block: Block, entry: str, exit: str, depth: int = 0) -> list[Box]:
+        """The boxes of a block, with one for what goes in and one for what comes out. It is within ``depth`` calls."""
+        found: list[_Part] = []
+        if block.inputs:
+            found.append((None, self._edge(entry, block.inputs)))
+        for node in block.nodes:
+            found.append((node, None if _is_hidden(node) else self._node(node)))
+        if block.outputs:
+            out = Box(self.new_id(), exit, "edge", ", ".join(f"%{value.name}" for value in block.outputs))
+            self._uses(out.id, block.outputs)
+            found.append((None, out))
+        return self._arranged(found, depth)
+
+    def _edge(self, title: str, values: Sequence[Value]) -> Box:
+        box = Box(self.new_id(), title, "edge", ", ".join(f"%{value.name} : {value.type}" for value in values))
+        for value in values:
+            self.makers[value] = box.id
+        return box
+
+    def _node(self, node: Node) -> Box:
+        box = Box(self.new_id(), _title(node), _category(node), print_head(node).strip(), self._place(node))
+        box.kernels = tuple(self.kernels_of(node))
+        self._uses(box.id, node.inputs)
+        for output in node.outputs:
+            self.makers[output] = box.id
+        names = {"prim::If": ("then", "else"), "prim::Loop": ("body",)}.get(node.kind, ())
+        for number, block in enumerate(node.blocks):
+            name = names[number] if number < len(names) else f"block {number}"
+            inner = Box(self.new_id(), name, "control")
+            inner.children = self.block(block, "carried in", "carried out", len(_path(node)))
+            box.children.append(inner)
+        if "Subgraph" in node.attributes:
+            graph = node.get_graph("Subgraph")
+            paths = [_path(each) for each in graph.nodes if each.kind != "prim::Constant"]
+            box.children += self.block(graph.block, "inputs", "outputs", _common(paths))
+        return box
+
+    def _uses(self, box: int, values: Sequence[Value]) -> None:
+        for value in values:
+            maker = self.makers.get(value)
+            if maker is not None:
+                self.arrows.append(Arrow(maker, box, value.name, str(value.type)))
+
+    def _place(self, node: Node) -> tuple[int, int] | None:
+        place = node.range.original
+        if not place.is_known:
+            return None
+        number = self.numbers.setdefault(id(place.source), len(self.files))
+        if number == len(self.files):
+            self.files.append(place.source)
+        return number, place.source.line_index(place.start)
+
+    # ---------------------------------------------------------------------------------------------------- arranging
+
+    def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
+        """The boxes, those that came through one call put into one."""
+        boxes: list[Box] = []
+        for step, run in groupby(found, key=lambda each: _path(each[0])[depth : depth + 1]):
+            if not step:
+                boxes += [box for _, box in run if box is not None]
+                continue
+            for members in _calls(list(run), depth + 1):
+                inside = self._arranged(members, depth + 1)
+                if inside:
+                    boxes.append(Box(self.new_id(), step[0], "call", children=inside))
+        return self._in_pieces(self._repeats_joined(boxes))
+
+    def _repeats_joined(self, boxes: list[Box]) -> list[Box]:
+        joined: list[Box] = []
+        for shape, run in groupby(boxes, key=_shape):
+            members = list(run)
+            if shape is None or len(members) < LEAST_REPEATS:
+                joined += members
+            else:
+                first, last = members[0].title, members[-1].title
+                title = f"{first if first == last else f'{first} … {last}'} × {len(members)}"
+                joined.append(Box(self.new_id(), title, "repeat", children=self._in_pieces(members)))
+        return joined
+
+    def _in_pieces(self, boxes: list[Box]) -> list[Box]:
+        while len(boxes) > MOST:
+            size = math.ceil(len(boxes) / math.ceil(len(boxes) / PIECE))
+            pieces = [boxes[start : start + size] for start in range(0, len(boxes), size)]
+            boxes = [Box(self.new_id(), self._range_of(piece), "piece", children=piece) for piece in pieces]
+        return boxes
+
+    def _range_of(self, boxes: Sequence[Box]) -> str:
+        """How many nodes there are within, and from which lines, where these are of one text."""
+        nodes = [each for box in boxes for each in box.walk() if each.category in _NODES]
+        places = [each.place for each in nodes if each.place is not None]
+        text = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
+        if len({file for file, _ in places}) != 1:
+            return text
+        lines = [self.files[file].first_line + line for file, line in places]
+        first, last = min(lines), max(lines)
+        return f"{text}, line {first}" if first == last else f"{text}, lines {first}–{last}"
+
+
+_Part = tuple[Node | None, Box | None]
+"""A node and its box; no box for what is hidden, and no node for what goes in and out."""
+
+
+def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
+    """What came through calls that are written at one place, each by itself: a call begins where an operator comes
+    again that it has already. Those count that stand in the called function itself, if any do."""
+    nearest = min(len(_path(node)) for node, _ in run)
+    start = 0
+    seen: set[object] = set()
+    for index, (node, _) in enumerate(run):
+        if node is None or len(_path(node)) != nearest:
+            continue
+        key = (node.kind, node.range, tuple(place for _, place in node.callstack[depth:]), node.attributes.get("name"))
+        if key in seen and node.kind != "prim::Constant":
+            yield run[start:index]
+            start, seen = index, set()
+        seen.add(key)
+    yield run[start:]
+
+
+def _common(paths: Sequence[tuple[str, ...]]) -> int:
+    """How many steps all paths begin with."""
+    found = 0
+    for steps in zip(*paths, strict=False):
+        if len(set(steps)) > 1:
+            break
+        found += 1
+    return found
+
+
+def _is_hidden(node: Node) -> bool:
+    if node.kind == "prim::Constant":
+        return True
+    return node.kind == "prim::GetAttr" and isinstance(node.output.type, ClassType)
+
+
+def _title(node: Node) -> str:
+    if node.kind in ("prim::GetAttr", "prim::SetAttr", "prim::CallMethod"):
+        return f"{node.kind.removeprefix('prim::')} {node['name']}"
+    return node.kind.removeprefix("aten::").removeprefix("prim::")
+
+
+def _category(node: Node) -> Category:
+    if node.kind in _CONTROL or node.blocks:
+        return "control"
+    if node.kind in _KERNELS:
+        return "kernel"
+    return "operator" if not node.kind.startswith("prim::") else "value"
+
+
+def _path(node: Node | None) -> tuple[str, ...]:
+    """The calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
+    if node is None:
+        return ()
+    calls = [
+        (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
+    ]
+    return tuple(calls) or tuple(part.rpartition("::")[2] for part in node.scope.split("/") if part)
+
+
+_DIGITS: Final = re.compile(r"\d+")
+
+
+def _shape(box: Box) -> object:
+    """Equal for boxes around others that look alike but for numbers in their titles; None for single nodes."""
+    if not box.children or box.category not in ("call", "repeat"):
+        return None
+    return tuple((_DIGITS.sub("#", each.title), len(each.children)) for each in box.walk())

@@ -1,0 +1,97 @@
+"""A page for browsers that shows graphs: one file, which needs no network and asks for none."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from rekindle.errors import Source
+from rekindle.viz.boxes import Arrow, Box, Picture
+
+_ASSETS: Final = resources.files("rekindle.viz") / "assets"
+_HEIGHT: Final = 640
+"""Pixels, within a notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A graph on its way: ``diff`` is what changed since the stage before, as ``diff -u`` tells it."""
+
+    name: str
+    picture: Picture
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The text of the page is ``html``. Notebooks show it."""
+
+    html: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, which any browser opens."""
+        path = Path(path)
+        path.write_text(self.html, encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.html, quote=True)
+        style = f"width: 100%; height: {_HEIGHT}px; border: 1px solid #8888"
+        return (
+            f'<iframe title="graph" sandbox="allow-scripts allow-downloads" style="{style}" srcdoc="{text}"></iframe>'
+        )
+
+
+def page(title: str, stages: Sequence[Stage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
+    """The page for these stages. ``files`` are those that their boxes stand in, ``kernels`` texts that boxes refer
+    to."""
+    data = {
+        "title": title,
+        "stages": [
+            {"name": stage.name, "diff": stage.diff, "root": _box(stage.picture.root), "arrows": _arrows(stage.picture)}
+            for stage in stages
+        ],
+        "files": [
+            {
+                "name": Path(source.filename).name if source.filename else "",
+                "first": source.first_line,
+                "text": source.text,
+            }
+            for source in files
+        ],
+        "kernels": list(kernels),
+    }
+    # Within a script, no text may look like its end, or like the beginning of a comment.
+    told = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {"title": html.escape(title), "data": told}
+    for name in ("page.css", "dagre.min.js", "dagre.LICENSE", "page.js"):
+        parts[name] = (_ASSETS / name).read_text(encoding="utf-8")
+    text = (_ASSETS / "page.html").read_text(encoding="utf-8")
+    pieces = text.split("@@")  # every second one is the name of a part
+    return Page("".join(piece if index % 2 == 0 else parts[piece] for index, piece in enumerate(pieces)))
+
+
+def _box(box: Box) -> dict[str, Any]:
+    found: dict[str, Any] = {"i": box.id, "t": box.title, "k": box.category}
+    if box.text:
+        found["d"] = box.text
+    if box.place is not None:
+        found["s"] = box.place
+    if box.kernels:
+        found["n"] = box.kernels
+    if box.children:
+        found["c"] = [_box(child) for child in box.children]
+    return found
+
+
+def _arrows(picture: Picture) -> list[list[Any]]:
+    return [_arrow(arrow) for arrow in picture.arrows]
+
+
+def _arrow(arrow: Arrow) -> list[Any]:
+    return [arrow.source, arrow.target, arrow.name, arrow.type]

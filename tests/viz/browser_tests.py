@@ -1,0 +1,219 @@
+"""The page in a browser: headless Chromium, which `make test-browser` needs on the path.
+
+A test adds a script of its own to the page, which presses keys and buttons as a person does, and leaves what it saw as
+JSON in the document that Chromium prints at the end.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import rekindle
+from rekindle.viz import Page
+
+OUTPUT = Path(__file__).parent.parent.parent / "build" / "screenshots"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+TOOLS = """
+<script>
+const opened = performance.now();
+const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const labels = (each) => each.getAttribute("aria-label");
+const drawn = () => [...document.querySelectorAll("#graph .box")];
+const boxes = () => drawn().map(labels);
+const boxOf = (title) => drawn().find((each) => labels(each).startsWith(title + ","));
+const lines = () => [...document.querySelectorAll("#source button.line")];
+const lineOf = (text) => lines().find((each) => each.textContent.includes(text));
+const push = (element) => element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+const search = (words) => { $("search").value = words; $("search").dispatchEvent(new Event("input")); };
+const told = {};
+window.addEventListener("error", (event) => { told.error = event.message; });
+SCRIPT
+told.requests = performance.getEntriesByType("resource").length;
+const result = document.createElement("pre");
+result.id = "result"; result.textContent = JSON.stringify(told);
+document.body.append(result);
+</script>
+</body>"""
+
+
+@pytest.fixture(autouse=True)
+def _native() -> Iterator[None]:
+    before = rekindle.set_execution_strategy("native")
+    yield
+    rekindle.set_execution_strategy(before)
+
+
+def chromium(path: Path, *options: str) -> str:
+    assert CHROMIUM is not None, "there is no Chromium on the path: on Debian, apt-get install chromium"
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--window-size=1500,950",
+        *options,
+        path.as_uri(),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def in_browser(page: Page, script: str, folder: Path) -> dict[str, Any]:
+    """What ``script`` has put into ``told``."""
+    path = folder / "page.html"
+    path.write_text(page.html.replace("</body>", TOOLS.replace("SCRIPT", script)), encoding="utf-8")
+    found = re.search(r'<pre id="result">(.*?)</pre>', chromium(path, "--dump-dom"), re.DOTALL)
+    assert found is not None, "the script did not come to its end"
+    told: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert told.pop("requests") == 0
+    assert "error" not in told
+    return told
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.tanh(self.fc(x)) * x
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Layer() for _ in range(12)])
+
+    def forward(self, x, flag: bool):
+        for layer in self.layers:
+            x = layer(x)
+        if flag:
+            x = x + 1
+        return x
+
+
+def page() -> Page:
+    net = rekindle.script(Net())
+    with torch.no_grad(), rekindle.require_fused(allow=["aten::add"]):
+        net(torch.ones(2, 4), True)
+    return rekindle.show(net, torch.ones(2, 4), True)
+
+
+def test_folding_and_moving(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
+        $("fold").click();
+        told.folded = boxes();
+        push(boxOf("layer × 12"));
+        told.unfolded = boxes().length;
+        told.expanded = boxOf("layer × 12").getAttribute("aria-expanded");
+        press("Enter");
+        told.again = boxes().length;
+        press("ArrowUp"); told.up = document.activeElement.getAttribute("aria-label");
+        press("ArrowDown"); press("ArrowRight"); press("ArrowRight");
+        told.inside = document.activeElement.getAttribute("aria-label");
+        press("ArrowLeft"); told.out = document.activeElement.getAttribute("aria-label");
+        press("Escape"); told.title = document.querySelector("#right h2").textContent;
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "folded": [
+            "inputs, what goes in or out",
+            "layer × 12, repeated parts, 12 within",
+            "If, control flow, 2 within",
+            "outputs, what goes in or out",
+        ],
+        "unfolded": 16,
+        "expanded": "true",
+        "again": 4,
+        "up": "inputs, what goes in or out",
+        "inside": "layer, call, 3 within",
+        "out": "layer × 12, repeated parts, 12 within",
+        "title": "1. inlining",
+    }
+
+
+def test_search_source_and_kernel(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        search("prim::FusionGroup");
+        told.found = $("found").querySelector("p").textContent;
+        push($("found").querySelectorAll("button")[2]);
+        told.chosen = document.activeElement.getAttribute("aria-label");
+        told.line = document.querySelector("#source .here").textContent.trim();
+        told.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
+        push(lineOf("if flag"));
+        told.from_source = document.activeElement.getAttribute("aria-label");
+        told.near = document.querySelectorAll("#graph .near").length > 0;
+        """,
+        tmp_path,
+    )
+    assert told.pop("line").endswith("return torch.tanh(self.fc(x)) * x")
+    assert told == {
+        "found": "12 found",
+        "chosen": "FusionGroup, machine code, 4 within",
+        "kernel": "kernel(in0: f32, in1: f32) -> (out0: f32)",
+        "from_source": "If, control flow, 2 within",
+        "near": True,
+    }
+
+
+def test_stages_beside_what_changed(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
+        told.compiled = boxes().some((each) => each.startsWith("CallMethod forward"));
+        $("on").click();
+        told.inlined = boxes().some((each) => each.startsWith("CallMethod forward"));
+        told.added = document.querySelectorAll("#right .added").length > 0;
+        """,
+        tmp_path,
+    )
+    assert told == {"compiled": True, "inlined": False, "added": True}
+
+
+def test_light_and_dark(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        const back = () => getComputedStyle(document.body).backgroundColor;
+        $("theme").click(); told.first = back();
+        $("theme").click(); told.second = back();
+        """,
+        tmp_path,
+    )
+    assert sorted(told.values()) == ["rgb(22, 24, 29)", "rgb(255, 255, 255)"]
+
+
+def test_twenty_thousand_nodes(tmp_path: Path) -> None:
+    lines = ["def f(x):", *(f"    x = x.tanh() * {number}.5 + x" for number in range(6_700)), "    return x", ""]
+    told = in_browser(rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f), "told.ms = opened;", tmp_path)
+    assert told["ms"] < 5_000
+
+
+def test_screenshots() -> None:
+    """Kept as build output, to be looked at."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    path = page().save(OUTPUT / "net.html")
+    chromium(path, f"--screenshot={OUTPUT / 'light.png'}")
+    chromium(
+        path, f"--screenshot={OUTPUT / 'dark.png'}", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"
+    )
+    assert (OUTPUT / "light.png").stat().st_size > 10_000
+    assert (OUTPUT / "dark.png").read_bytes() != (OUTPUT / "light.png").read_bytes()
