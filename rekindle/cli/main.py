@@ -17,6 +17,7 @@ from rekindle.cli.convert import convert
 from rekindle.cli.diff import diff
 from rekindle.cli.exits import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.cli.inspect import inspect
+from rekindle.cli.report import report
 from rekindle.cli.run import run
 from rekindle.cli.run_script import run_script
 from rekindle.cli.show import show
@@ -33,7 +34,7 @@ def cli() -> None:
     """
 
 
-for command in (convert, diff, inspect, run, run_script, show):
+for command in (convert, diff, inspect, report, run, run_script, show):
     cli.add_command(command)
 
 

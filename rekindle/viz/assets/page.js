@@ -44,7 +44,7 @@ function unfold(of) { // the outermost first, as long as it stays readable
   const waiting = [...(data_root(of).c || [])];
   while (waiting.length) {
     const box = waiting.shift();
-    if (!box.c || box.k === "kernel" || seen + box.c.length > READABLE) continue;
+    if (!box.c || box.k === "kernel" || box.k === "repeat" || seen + box.c.length > READABLE) continue;
     of.open.add(box.i); seen += box.c.length;
     waiting.push(...box.c);
   }
@@ -57,7 +57,7 @@ function show(index, keep) {
   $("stage").value = index;
   chosen = null;
   draw();
-  if (!keep) fit();
+  if (!keep) fit(0.7);
   showSource();
   showDetails();
 }
@@ -173,9 +173,9 @@ function place() {
   $("all").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
 }
 
-function fit() {
+function fit(least) { // with a least scale, what is too large begins at its top
   const room = $("graph").getBoundingClientRect();
-  view.scale = Math.min(1.2, Math.max(0.05, Math.min(room.width / stage.size.w, room.height / stage.size.h)));
+  view.scale = Math.min(1.2, Math.max(least, Math.min(room.width / stage.size.w, room.height / stage.size.h)));
   view.x = (room.width - stage.size.w * view.scale) / 2;
   view.y = Math.max(0, (room.height - stage.size.h * view.scale) / 2);
   if (stage.size.h * view.scale > room.height) view.y = 0;
@@ -363,7 +363,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const acts = { "/": () => $("search").focus(), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: fit,
+  const acts = { "/": () => $("search").focus(), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(0.05),
     Escape: () => { chosen = null; mark(); showSource(); showDetails(); } };
   if (event.key.startsWith("Arrow")) { move(event.key); event.preventDefault(); }
   else if (acts[event.key]) { acts[event.key](); event.preventDefault(); }
@@ -403,9 +403,9 @@ $("back").addEventListener("click", () => step(-1));
 $("on").addEventListener("click", () => step(1));
 $("larger").addEventListener("click", () => zoom(1.25));
 $("smaller").addEventListener("click", () => zoom(0.8));
-$("fit").addEventListener("click", fit);
-$("fold").addEventListener("click", () => { stage.open = new Set([stage.data.root.i]); chosen = null; draw(); fit(); showDetails(); });
-$("unfold").addEventListener("click", () => { unfold(stage); draw(); fit(); });
+$("fit").addEventListener("click", () => fit(0.05));
+$("fold").addEventListener("click", () => { stage.open = new Set([stage.data.root.i]); chosen = null; draw(); fit(0.7); showDetails(); });
+$("unfold").addEventListener("click", () => { unfold(stage); draw(); fit(0.7); });
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.classList.contains("dark") || (!root.classList.contains("light") && matchMedia("(prefers-color-scheme: dark)").matches);

@@ -1,0 +1,83 @@
+"""``rekindle report``: which machine code runs when a method of the module in an archive is called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+import torch
+
+from rekindle.api.report import report as report_of
+from rekindle.api.report_parts import Report
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.console import json_option, write_heading, write_json, write_line
+from rekindle.cli.exits import ProgramFailed, first_line
+from rekindle.cli.inputs import FORMS, read_inputs
+from rekindle.cli.progress import working
+from rekindle.errors import ArgumentError
+from rekindle.runtime.executor import STRATEGIES, set_execution_strategy
+
+_TEXTS: Final = ("kernels", "llvm", "assembly")
+
+
+@click.command(
+    epilog=f"An input is {FORMS}. Write NAME=INPUT for one that is given by name.",
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("archive")
+@click.argument("inputs", nargs=-1, type=click.UNPROCESSED)
+@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
+@click.option(
+    "--strategy", type=click.Choice(list(STRATEGIES)), default="native", show_default=True, help="How it runs."
+)
+@click.option("--calls", type=click.IntRange(1), default=3, show_default=True, help="Kernels are made when they pay.")
+@click.option("--seed", default=0, show_default=True, help="What random inputs and programs start from.")
+@click.option("--show", type=click.Choice(_TEXTS), default=None, help="Show the text of each kernel too.")
+@limit_option
+@json_option
+def report(
+    archive: str,
+    inputs: tuple[str, ...],
+    method: str,
+    strategy: str,
+    calls: int,
+    seed: int,
+    show: str | None,
+    limits: ArchiveLimits,
+    as_json: bool,
+) -> None:
+    """Call the module in ARCHIVE with INPUTS, and tell which machine code ran.
+
+    Kernels with the operators and source lines that each covers, what runs by itself and why, times to compile.
+    """
+    torch.manual_seed(seed)
+    in_order, by_name = read_inputs(inputs)
+    callee = find_method(open_archive(archive, limits), method)
+    before = set_execution_strategy(strategy)
+    try:
+        with working(f"Running {method}"), torch.no_grad():
+            for _ in range(calls):
+                callee(*in_order, **by_name)
+        found = report_of(callee)
+    except ArgumentError as error:
+        raise click.UsageError(f"{first_line(error)}; it is {callee.schema.bound}") from None
+    except Exception as error:  # a program may raise anything
+        raise ProgramFailed(f"the program raised {type(error).__name__}: {first_line(error)}") from None
+    finally:
+        set_execution_strategy(before)
+    if as_json:
+        write_json(found.to_dict())
+        return
+    write_line(str(found))
+    if show is not None:
+        _write_texts(found, show)
+
+
+def _write_texts(found: Report, show: str) -> None:
+    seen: set[str] = set()
+    for kernel in found.kernels:
+        if kernel.text not in seen:
+            seen.add(kernel.text)
+            write_heading(f"\n# kernel {len(seen)}")
+            write_line({"kernels": kernel.text, "llvm": kernel.llvm, "assembly": kernel.assembly}[show].rstrip())
