@@ -13,6 +13,7 @@ from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.emission.whole import MOST_THREADS, WholeWriter, slots_of
 from rekindle.codegen.llvm import symbols, vector_math
+from rekindle.codegen.llvm.engine import FEW_PASSES
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.builder import Unsupported
 from rekindle.codegen.loops.form import Kernel, Nest
@@ -64,7 +65,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     module.definitions.append(_kernel(module, kernel, target, can_share))
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
     functions = vector_math.texts(list(module.functions.values()))
-    return "\n\n".join([functions, declarations, *module.definitions, "!0 = !{}"]) + "\n"
+    return "\n\n".join([FEW_PASSES, functions, declarations, *module.definitions, "!0 = !{}"]) + "\n"
 
 
 def weight(nest: Nest) -> int:

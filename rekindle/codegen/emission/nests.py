@@ -104,7 +104,7 @@ class NestWriter:
     def define(self, name: str, parameters: str) -> None:
         """Add what was written to the module."""
         self.f.do("ret void")
-        head = f"define internal void @{name}({parameters}) {{"
+        head = f"define internal void @{name}({parameters}) noinline {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     # --------------------------------------------------------------------------------------------------- what is given

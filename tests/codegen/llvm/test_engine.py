@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from rekindle.codegen.llvm import engine, library, target
-from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.engine import FEW_PASSES, compile_module
 from rekindle.errors import RekindleError
 
 ADD = "define i64 @add(i64 %a, i64 %b) {\n  %c = add i64 %a, %b\n  ret i64 %c\n}\n"
@@ -112,6 +112,20 @@ def test_llvm_can_be_read_after_its_passes():
     code = compile_module("define i64 @f(i64 %a) {\n  %b = add i64 %a, 1\n  %c = add i64 %b, 1\n  ret i64 %c\n}")
     assert "add i64 %a, 2" in code.optimized()
     assert "f:" in code.assembly()
+
+
+def test_few_passes():
+    """They inline what has to be, and take places to registers; numbers are added up as they were written."""
+    text = (
+        "define internal i64 @add(i64 %a) alwaysinline {\n  %b = add i64 %a, 1\n  ret i64 %b\n}\n"
+        "define i64 @f(i64 %a) {\n  %p = alloca i64\n  store i64 %a, ptr %p\n  %b = load i64, ptr %p\n"
+        "  %c = call i64 @add(i64 %b)\n  ret i64 %c\n}"
+    )
+    code = compile_module(f"{FEW_PASSES}\n{text}")
+    assert "call" not in code.optimized()
+    assert "alloca" not in code.optimized()
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("f"))(41) == 42
+    assert compile_module(text) is not code
 
 
 def test_llvm_is_loaded_when_it_is_needed():
