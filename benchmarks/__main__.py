@@ -60,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--save", action="store_true", help="make the kernels' ratios the baseline")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
+    if options.check and not baseline.PATH.exists():
+        parser.error(f"there is no baseline to compare with; --save makes one: {baseline.PATH}")
     found: dict[str, Any] = {"machine": machine()}
     slower: list[baseline.Regression] = []
     for name, benchmark in BENCHMARKS.items():

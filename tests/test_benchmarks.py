@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from benchmarks import baseline, kernels
+from benchmarks.__main__ import main
 from benchmarks.execution import Row, Timed, geometric_mean, interleaved, peak_memory
 from benchmarks.peers import PEERS, Unavailable, eager, ours
 from benchmarks.plots import lines
@@ -90,6 +91,15 @@ def test_what_grew_beyond_the_baseline_is_a_regression(tmp_path: Path) -> None:
     assert [str(each) for each in baseline.regressions(now, baseline.load(path))] == [
         "a: 1.01 times inductor's time, and it was 0.80 times"
     ]
+
+
+def test_there_is_nothing_to_check_without_a_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(baseline, "PATH", tmp_path / "none.json")
+    with pytest.raises(SystemExit):
+        main(["--only", "kernels", "--check"])
+    assert "error: there is no baseline to compare with; --save makes one: " in capsys.readouterr().err
 
 
 def test_aims_are_told_for_what_ran() -> None:

@@ -22,7 +22,7 @@ from rekindle.viz import Page, Stage as Shown, page
 from rekindle.viz.boxes import picture_of
 
 MOST_NODES: Final = 3_000
-"""A graph that is larger is shown as it was compiled and as it is optimised, and no pass in between."""
+"""A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
 
 
 def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
@@ -41,23 +41,27 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
         if isinstance(f, Graph):
-            return page("graph", [Shown("graph", picture_of(f, files=files))], files)
+            return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
         subject = subject_of(f)
         passes = pipeline_for(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
         shown = [
-            Shown(name, picture_of(graph, files=files), diff)
+            Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
             for name, graph, diff in _on_the_way(subject.record.graph, passes)
         ]
         shown += [
-            Shown(name, picture_of(graph, files=files, kernels_of=_numbered(kernels)))
+            Shown(name, picture_of(graph, files=files, kernels_of=_numbered(kernels), aliases=_is_small(graph)))
             for name, graph in _versions(subject.record)
         ]
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
 
 
+def _is_small(graph: Graph) -> bool:
+    return sum(1 for _ in graph.all_nodes()) <= MOST_NODES
+
+
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
     """The graph before the first pass, and after each that changed it."""
-    if sum(1 for _ in graph.all_nodes()) > MOST_NODES:
+    if not _is_small(graph):
         optimised = graph.copy()
         optimize(optimised, passes)
         yield COMPILED, graph, ""

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Literal
 
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.alias_tracker import Memory
+from rekindle.analysis.effects import is_immutable
 from rekindle.errors import Source
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.printer import print_head
@@ -36,7 +39,9 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 @dataclass(slots=True)
 class Box:
     """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it, both
-    counted from 0; ``kernels`` are numbers that whoever made the picture understands."""
+    counted from 0; ``kernels`` are numbers that whoever made the picture understands. ``memory`` are numbers of places
+    in memory that the results may be at, as far as others may be there too, and ``writes`` those that it may write
+    to."""
 
     id: int
     title: str
@@ -45,6 +50,8 @@ class Box:
     place: tuple[int, int] | None = None
     children: list[Box] = field(default_factory=list)
     kernels: tuple[int, ...] = ()
+    memory: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
 
     def walk(self) -> Iterator[Box]:
         """The box, and all within."""
@@ -73,22 +80,34 @@ class Picture:
 
 
 def picture_of(
-    graph: Graph, *, files: list[Source] | None = None, kernels_of: Callable[[Node], Sequence[int]] = lambda node: ()
+    graph: Graph,
+    *,
+    files: list[Source] | None = None,
+    kernels_of: Callable[[Node], Sequence[int]] = lambda node: (),
+    aliases: bool = False,
 ) -> Picture:
-    """The boxes of ``graph``. Sources that are not among ``files`` are added there."""
-    builder = _Builder([] if files is None else files, kernels_of)
+    """The boxes of ``graph``. Sources that are not among ``files`` are added there. With ``aliases``, boxes tell what
+    memory they may share."""
+    builder = _Builder([] if files is None else files, kernels_of, AliasDb(graph) if aliases else None)
     root = Box(builder.new_id(), "graph", "call")
     root.children = builder.block(graph.block, "inputs", "outputs")
+    _tell_memory(root, builder.memory, builder.writes)
     return Picture(root, builder.arrows, builder.files)
 
 
 class _Builder:
-    def __init__(self, files: list[Source], kernels_of: Callable[[Node], Sequence[int]]) -> None:
+    def __init__(
+        self, files: list[Source], kernels_of: Callable[[Node], Sequence[int]], aliases: AliasDb | None
+    ) -> None:
         self.files = files
         self.numbers = {id(source): number for number, source in enumerate(files)}
         self.kernels_of = kernels_of
         self.arrows: list[Arrow] = []
         self.makers: dict[Value, int] = {}
+        self.aliases = aliases
+        self.memory: dict[int, Memory] = {}
+        self.writes: dict[int, Memory] = {}
+        """By the numbers of boxes."""
         self.ids = 0
 
     def new_id(self) -> int:
@@ -110,16 +129,22 @@ class _Builder:
 
     def _edge(self, title: str, values: Sequence[Value]) -> Box:
         box = Box(self.new_id(), title, "edge", ", ".join(f"%{value.name} : {value.type}" for value in values))
-        for value in values:
-            self.makers[value] = box.id
+        self._makes(box.id, values)
         return box
+
+    def _makes(self, box: int, values: Sequence[Value]) -> None:
+        for value in values:
+            self.makers[value] = box
+            if self.aliases is not None and not is_immutable(value.type):
+                self.memory[box] = self.memory.get(box, 0) | self.aliases.memory(value)
 
     def _node(self, node: Node) -> Box:
         box = Box(self.new_id(), _title(node), _category(node), print_head(node).strip(), self._place(node))
         box.kernels = tuple(self.kernels_of(node))
         self._uses(box.id, node.inputs)
-        for output in node.outputs:
-            self.makers[output] = box.id
+        self._makes(box.id, node.outputs)
+        if self.aliases is not None:
+            self.writes[box.id] = self.aliases.writes_to(node)
         names = {"prim::If": ("then", "else"), "prim::Loop": ("body",)}.get(node.kind, ())
         for number, block in enumerate(node.blocks):
             name = names[number] if number < len(names) else f"block {number}"
@@ -127,9 +152,11 @@ class _Builder:
             inner.children = self.block(block, "carried in", "carried out", len(_path(node)))
             box.children.append(inner)
         if "Subgraph" in node.attributes:
+            outer, self.aliases = self.aliases, None  # it knows nothing of graphs within nodes
             graph = node.get_graph("Subgraph")
             paths = [_path(each) for each in graph.nodes if each.kind != "prim::Constant"]
             box.children += self.block(graph.block, "inputs", "outputs", _common(paths))
+            self.aliases = outer
         return box
 
     def _uses(self, box: int, values: Sequence[Value]) -> None:
@@ -212,6 +239,28 @@ def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
             start, seen = index, set()
         seen.add(key)
     yield run[start:]
+
+
+def _tell_memory(root: Box, memory: dict[int, Memory], writes: dict[int, Memory]) -> None:
+    """Give boxes the places that matter: those where several may be."""
+    once = several = 0
+    for places in memory.values():
+        several |= once & places
+        once |= places
+    for places in writes.values():
+        several |= places & once
+    numbers: dict[int, int] = {}
+
+    def told(places: Memory) -> tuple[int, ...]:
+        found, places = [], places & several
+        while places:
+            bit = places & -places
+            found.append(numbers.setdefault(bit, len(numbers)))
+            places ^= bit
+        return tuple(found)
+
+    for box in root.walk():
+        box.memory, box.writes = told(memory.get(box.id, 0)), told(writes.get(box.id, 0))
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> int:

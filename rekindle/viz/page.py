@@ -84,6 +84,10 @@ def _box(box: Box) -> dict[str, Any]:
         found["s"] = box.place
     if box.kernels:
         found["n"] = box.kernels
+    if box.memory:
+        found["m"] = box.memory
+    if box.writes:
+        found["w"] = box.writes
     if box.children:
         found["c"] = [_box(child) for child in box.children]
     return found

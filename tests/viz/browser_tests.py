@@ -173,6 +173,28 @@ def test_search_source_and_kernel(tmp_path: Path) -> None:
     }
 
 
+def test_memory(tmp_path: Path) -> None:
+    source = "def f(x):\n    y = x.neg()\n    view = y.t()\n    view.add_(1)\n    return y\n"
+    told = in_browser(
+        rekindle.show(rekindle.CompilationUnit(source).f),
+        """
+        $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
+        push(boxOf("neg"));
+        told.titles = [...document.querySelectorAll("#right h2")].map((each) => each.textContent);
+        const links = [...document.querySelectorAll("#right button.link")];
+        told.links = links.map((each) => each.textContent.split(" = ").pop());
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "titles": ["neg", "Takes", "Is used by", "May share memory with", "Is written to by"],
+        "links": [
+            *("%x.1 : Tensor — inputs", "%y.1 : Tensor — t", "%y.1 : Tensor — outputs"),
+            *("aten::t(%y.1)", "aten::add_(%view.1, %1, %1)", "aten::add_(%view.1, %1, %1)"),
+        ],
+    }
+
+
 def test_stages_beside_what_changed(tmp_path: Path) -> None:
     told = in_browser(
         page(),

@@ -114,3 +114,21 @@ def test_subgraphs_of_groups_are_boxes() -> None:
     picture = picture_of(graph, kernels_of=lambda node: [7] if node.kind == "prim::FusionGroup" else [])
     assert outline(picture.root) == ["inputs", "FusionGroup", "  inputs", "  tanh", "  mul", "  outputs", "outputs"]
     assert [box.kernels for box in picture.root.children] == [(), (7,), ()]
+
+
+MEMORY = """
+def f(x):
+    y = x.neg()
+    view = y.t()
+    other = x.exp()
+    view.add_(1)
+    return y, other
+"""
+
+
+def test_memory_that_may_be_shared_and_written_to() -> None:
+    picture = picture_of(compiled(MEMORY.lstrip()), aliases=True)
+    boxes = {box.title: box for box in picture.root.walk()}
+    assert boxes["neg"].memory == boxes["t"].memory == boxes["add_"].memory == boxes["add_"].writes != ()
+    assert boxes["exp"].memory == boxes["exp"].writes == boxes["neg"].writes == ()
+    assert all(box.memory == () for box in picture_of(compiled(MEMORY.lstrip())).root.walk())

@@ -337,6 +337,15 @@ function showDetails() {
       pane.append(button(`%${arrow[2]} : ${arrow[3]} — ${other.t}`, () => reveal(other.i), "link"));
     }
   }
+  const meets = (places, others) => places && others && places.some((place) => others.includes(place));
+  const share = (title, test) => {
+    const found = stage.order.filter((other) => other !== box && test(other));
+    if (found.length) add("h2", title);
+    for (const other of found.slice(0, MOST_FOUND)) pane.append(button(other.d || other.t, () => reveal(other.i), "link"));
+  };
+  share("May share memory with", (other) => meets(box.m, other.m));
+  share("Is written to by", (other) => meets(box.m, other.w));
+  share("May write to", (other) => meets(box.w, other.m));
   for (const number of box.n || []) { add("h2", "Kernel"); add("pre", DATA.kernels[number]); }
 }
 
