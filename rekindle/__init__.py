@@ -59,6 +59,11 @@ if TYPE_CHECKING:
         set_background_compilation as set_background_compilation,
         set_fusion_strategy as set_fusion_strategy,
     )
+    from rekindle.runtime.user_passes import (
+        add_pass as add_pass,
+        known_passes as known_passes,
+        register_pass as register_pass,
+    )
     from rekindle.scripting.interfaces import interface as interface
     from rekindle.scripting.markers import (
         Attribute as Attribute,
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
         create_method as create_method,
         create_module as create_module,
     )
+    from rekindle.transforms.rewriting.rule import apply_rules as apply_rules, rewrite as rewrite
     from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid
 
 _HOMES: Final[dict[str, str]] = {
@@ -103,7 +109,9 @@ _HOMES: Final[dict[str, str]] = {
     "ScriptModule": "rekindle.program.module",
     "TracerWarning": "rekindle.tracing.recorder",
     "TracingCheckError": "rekindle.tracing.check",
+    "add_pass": "rekindle.runtime.user_passes",
     "annotate": "rekindle.scripting.markers",
+    "apply_rules": "rekindle.transforms.rewriting.rule",
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
@@ -123,12 +131,15 @@ _HOMES: Final[dict[str, str]] = {
     "is_scripting": "rekindle.scripting.markers",
     "is_tracing": "rekindle.scripting.markers",
     "isinstance_": "rekindle.scripting.markers",
+    "known_passes": "rekindle.runtime.user_passes",
     "last_executed_graph": "rekindle.runtime.executor",
     "load": "rekindle.archive.load",
     "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
     "report": "rekindle.api.report",
     "require_fused": "rekindle.api.require_fused",
+    "register_pass": "rekindle.runtime.user_passes",
+    "rewrite": "rekindle.transforms.rewriting.rule",
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
@@ -170,7 +181,7 @@ def __getattr__(name: str) -> Any:
         # PyTorch's functions.
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.archive")
-        importlib.import_module("rekindle.transforms.editing")
+        importlib.import_module("rekindle.transforms")
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

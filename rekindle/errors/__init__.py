@@ -27,6 +27,7 @@ from rekindle.errors.exceptions import (
     NotScriptableError as NotScriptableError,
     ParseError as ParseError,
     RekindleError as RekindleError,
+    RuleError as RuleError,
     SchemaError as SchemaError,
     TracingError as TracingError,
     TypeMismatchError as TypeMismatchError,

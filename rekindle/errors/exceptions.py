@@ -117,6 +117,10 @@ class DifferentiationError(CompileError):
     """A program that has no derivative as a program."""
 
 
+class RuleError(CompileError):
+    """A rewrite rule that cannot be, or whose replacement does something else than its pattern."""
+
+
 class GraphError(RekindleError):
     """A misuse of the graph API. The graph is left as it was."""
 

@@ -18,14 +18,19 @@ from rekindle.passes import (
     RemoveMutation,
     TypeRefinement,
 )
+from rekindle.runtime.user_passes import UserPasses
 
-REQUIRED: tuple[Pass, ...] = (
+NORMAL_FORM: tuple[Pass, ...] = (
     Inlining(),
     LowerSimpleTuples(),
     ConstantPropagation(),
     Peephole(),
     DeadCodeElimination(),
 )
+"""What makes graphs of programs that compute the same in the same way alike: rewrite rules look for their patterns in
+this form."""
+
+REQUIRED: tuple[Pass, ...] = (*NORMAL_FORM, UserPasses("start"))
 """What every graph goes through before anything else. It assumes nothing of the arguments."""
 
 DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
@@ -43,7 +48,7 @@ DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
 )
 """What makes a graph faster, and leaves it one of operators that all have derivatives."""
 
-OPTIMIZATION: tuple[Pass, ...] = (*REQUIRED, *DERIVATIVE_PRESERVING)
+OPTIMIZATION: tuple[Pass, ...] = (*REQUIRED, *DERIVATIVE_PRESERVING, UserPasses("end"))
 """What runs on the graph of a function before a plan is made of it."""
 
 SPECIALIZATION: tuple[Pass, ...] = (

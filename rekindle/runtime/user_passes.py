@@ -1,0 +1,193 @@
+"""Passes that users add to the pipelines, by name and with options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any, ClassVar, Final, Literal
+
+import rekindle.passes
+from rekindle.errors import VerificationError
+from rekindle.ir.graph import Graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import DeadCodeElimination, Pass
+from rekindle.passes.base import run_nested
+from rekindle.runtime.executable import forget_strategies
+
+Stage = Literal["start", "end"]
+"""``start``: calls are inlined and constants folded. ``end``: all else that needs to know nothing of the arguments has
+been done; fusion and derivatives follow."""
+
+_ADDED: Final[dict[Stage, list[AddedPass]]] = {"start": [], "end": []}
+
+_PARTS_OF_SOMETHING: Final = frozenset(
+    {
+        *("freezing", "lower_graph", "annotate_warns", "canonicalize_outputs", "canonicalize_modified_loops"),
+        *("insert_profiling", "insert_guards", "insert_bailouts", "eliminate_guards", "lower_grad_of"),
+    }
+)
+"""Passes of the package that make sense only as a step of what uses them."""
+
+_KNOWN: Final[dict[str, Callable[..., Pass]]] = {}
+"""Passes that were registered, by name: what makes them takes their options."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserPasses:
+    """Runs what users have added at this stage, and verifies the graph after each."""
+
+    name: ClassVar[str] = "user_passes"
+    stage: Stage
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        for added in _ADDED[self.stage]:
+            did = run_nested(added.what, graph)
+            try:
+                verify(graph)
+            except VerificationError as error:
+                raise VerificationError(f"after the pass '{added.what.name}': {error}") from error
+            changed |= did
+        if changed:
+            run_nested(DeadCodeElimination(), graph)
+        return changed
+
+
+class AddedPass:
+    """A pass that was added. :meth:`remove` takes it out again; in a ``with`` statement, so does its end."""
+
+    def __init__(self, what: Pass, stage: Stage) -> None:
+        self.what = what
+        self.stage = stage
+
+    def remove(self) -> None:
+        """Take the pass out of the pipelines; more than once does nothing."""
+        if self in _ADDED[self.stage]:
+            _ADDED[self.stage].remove(self)
+            forget_strategies()
+
+    def __enter__(self) -> AddedPass:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return f"<the pass '{self.what.name}' at the {self.stage} of the pipeline>"
+
+
+def add_pass(what: Any, /, *, at: Stage = "start", **options: object) -> AddedPass:
+    """Have every function that is optimised from now on, and each anew that has been, go through one more pass.
+
+    ``what`` is a rule (:func:`rekindle.rewrite`), a pass (an object with a ``name`` and ``run(graph) -> bool``), a
+    function of a graph that returns whether it changed it, or the name of one that is known: see
+    :func:`known_passes`. ``options`` are those of a pass that is given by name.
+
+    The pass runs on copies of graphs, at the start of the pipeline (calls are inlined, constants folded) or at its end
+    (before fusion and derivatives). The graph is verified after it, and dead code removed.
+
+    ::
+
+        with rekindle.add_pass("fuse_attention"):
+            f(x)
+
+    Raises:
+        ValueError: there is no pass of that name, or no such stage.
+        TypeError: it is nothing that can be run, or has no such options.
+    """
+    if at not in _ADDED:
+        raise ValueError(f"there is no stage {at!r} in a pipeline; there are 'start' and 'end'")
+    if isinstance(what, str):
+        made = _make(what, options)
+    elif options:
+        raise TypeError("options are for passes that are given by name; make the pass with its options instead")
+    else:
+        made = _as_pass(what)
+    added = AddedPass(made, at)
+    _ADDED[at].append(added)
+    forget_strategies()
+    return added
+
+
+def register_pass(what: Any = None, /, *, name: str | None = None) -> Any:
+    """Make a pass known by name, to :func:`add_pass` and in messages; as a decorator of a class or a function too.
+
+    ``what`` is a rule, a pass, a function of a graph, or a class of passes, whose fields are options. ``name`` is its
+    own name unless another is given. Returns ``what``.
+
+    Raises:
+        ValueError: something else is known by that name.
+        TypeError: it is nothing that can be run.
+    """
+    if what is None:
+        return lambda found: register_pass(found, name=name)
+    if inspect.isclass(what):
+        make: Any = what
+        title = name or getattr(what, "name", None) or what.__name__
+        if not callable(getattr(what, "run", None)):
+            raise TypeError(f"the class {what.__qualname__} has no method run(graph)")
+    else:
+        found = _as_pass(what)
+        title = name or found.name
+
+        make = partial(_itself, found)
+
+    if title in known_passes():
+        raise ValueError(f"there is a pass '{title}' already")
+    _KNOWN[title] = make
+    return what
+
+
+def known_passes() -> list[str]:
+    """The names that :func:`add_pass` takes: registered ones, and those of the passes of the package."""
+    return sorted({*_KNOWN, *_of_package()})
+
+
+def _of_package() -> dict[str, Callable[..., Pass]]:
+    classes: list[Any] = [cls for cls in vars(rekindle.passes).values() if inspect.isclass(cls)]
+    found = {cls.name: cls for cls in classes if isinstance(getattr(cls, "name", None), str) and hasattr(cls, "run")}
+    return {name: cls for name, cls in found.items() if name not in _PARTS_OF_SOMETHING}
+
+
+def _make(name: str, options: dict[str, object]) -> Pass:
+    make = _KNOWN.get(name) or _of_package().get(name)
+    if make is None:
+        raise ValueError(f"there is no pass {name!r}; there are {_listed(known_passes())}")
+    try:
+        inspect.signature(make).bind(**options)
+    except TypeError as error:
+        raise TypeError(f"the pass '{name}': {error}") from None
+    return make(**options)
+
+
+def _itself(found: Pass) -> Pass:
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _as_pass(what: Any) -> Pass:
+    if callable(getattr(what, "run", None)) and isinstance(getattr(what, "name", None), str):
+        made: Pass = what
+        return made
+    if callable(what) and not inspect.isclass(what):
+        return _FunctionPass(what.__name__, what)
+    raise TypeError(f"a {type(what).__qualname__} is no pass: it has no name, or no run(graph)")
+
+
+@dataclass(frozen=True, slots=True)
+class _FunctionPass:
+    """A function of a graph as a pass."""
+
+    name: str
+    function: Callable[[Graph], object]
+
+    def run(self, graph: Graph) -> bool:
+        return bool(self.function(graph))

@@ -1,0 +1,258 @@
+"""Where a pattern stands in a graph, and why it does not.
+
+Matching goes from the results of a pattern back to its inputs. An input fits any value of its type, a constant the
+same constant, another node one of the same kind, overload and attributes whose inputs fit. Operators that commute are
+tried both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import torch
+
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import Type
+from rekindle.passes.constants import attribute_key, constant_key, is_constant, value_of
+from rekindle.transforms.rewriting.pattern import Pattern, commutes
+
+_MISSING: Final = object()
+
+Pairs: TypeAlias = list[tuple[Value, Value]]
+"""Values of a pattern, each with the one of a program that it is to be."""
+
+
+@dataclass(slots=True, eq=False)
+class Match:
+    """A place where a pattern stands: what each of its parts is there."""
+
+    pattern: Pattern
+    values: dict[Value, Value] = field(default_factory=dict)
+    nodes: dict[Node, Node] = field(default_factory=dict)
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
+    """Attributes that the pattern names ``"$name"``, by these names."""
+
+    @property
+    def node(self) -> Node:
+        """The node that gives the first result."""
+        return self.nodes[self.pattern.roots[0].node]
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    def __getitem__(self, name: str) -> Value:
+        """What stands for the parameter ``name`` of the pattern."""
+        return self.values[self.pattern.inputs[name]]
+
+    def type(self, name: str) -> Type:
+        """Its type, with all that is known of it."""
+        return self[name].type
+
+    def is_constant(self, name: str) -> bool:
+        return is_constant(self[name])
+
+    def constant(self, name: str, default: object = None) -> object:
+        """The Python value of what stands for a parameter, where it is a constant; else ``default``."""
+        value = self[name]
+        return value_of(value.node) if is_constant(value) else default
+
+    def copy(self) -> Match:
+        return Match(self.pattern, dict(self.values), dict(self.nodes), dict(self.attributes))
+
+    @property
+    def roots(self) -> list[Value]:
+        """The values of the program that the results of the pattern are."""
+        return [self.values[root] for root in self.pattern.roots]
+
+
+@dataclass(slots=True, frozen=True)
+class Mismatch:
+    """Where a pattern first differs from a program: ``wanted`` of the pattern from ``found``; ``reached`` nodes fit."""
+
+    reached: int
+    wanted: Node | Value | None
+    found: Node | Value | None
+    why: str
+
+
+class Matcher:
+    """Looks for one pattern, and keeps the mismatch that came closest."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.closest: Mismatch | None = None
+
+    def matches_at(self, node: Node) -> Iterator[Match]:
+        """The ways in which the pattern stands with its first result made by ``node``."""
+        root = self.pattern.roots[0]
+        if node.kind != root.node.kind or len(node.outputs) != len(root.node.outputs):
+            return
+        pairs = [(root, node.outputs[root.offset])]
+        yield from self._rest_of_roots(Match(self.pattern), pairs, 1)
+
+    def _rest_of_roots(self, match: Match, pairs: Pairs, index: int) -> Iterator[Match]:
+        """Go on with ``pairs``, then with the results from ``index`` on."""
+        for found in self._solve(match, pairs):
+            if index == len(self.pattern.roots):
+                yield found
+                continue
+            root = self.pattern.roots[index]
+            if root in found.values:
+                yield from self._rest_of_roots(found, [], index + 1)
+                continue
+            known = found.nodes.get(root.node)
+            candidates = [known] if known is not None else self._candidates(found, root)
+            for candidate in candidates:
+                yield from self._rest_of_roots(found.copy(), [(root, candidate.outputs[root.offset])], index + 1)
+
+    def _candidates(self, match: Match, root: Value) -> list[Node]:
+        """Nodes that may give a further result: of its kind, in the same block, and not taken."""
+        block = match.node.owning_block
+        taken = set(match.nodes.values())
+        assert block is not None
+        return [
+            node
+            for node in block.nodes
+            if node.kind == root.node.kind and node not in taken and len(node.outputs) == len(root.node.outputs)
+        ]
+
+    def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
+        """The ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
+        pairs = list(pairs)
+        while pairs:
+            wanted, found = pairs.pop()
+            orders = self._fit(match, wanted, found)
+            if orders is None:
+                return
+            if len(orders) > 1:
+                for order in orders:
+                    yield from self._solve(match.copy(), [*pairs, *order])
+                return
+            pairs.extend(orders[0])
+        yield match
+
+    def _fit(self, match: Match, wanted: Value, found: Value) -> list[Pairs] | None:
+        """Take ``found`` for ``wanted``: what has to fit then, in one order or another; None if it does not."""
+        known = None if wanted.node.kind == "prim::Constant" else match.values.get(wanted)
+        if known is not None:
+            if known is found or _same_constant(known, found):
+                return [[]]
+            return self._fail(
+                match, wanted, found, f"another value (%{found.name}) where %{known.name} is expected again"
+            )
+        node = wanted.node
+        if node.kind == "prim::Param":
+            if not found.type.is_subtype_of(wanted.type):
+                return self._fail(match, wanted, found, f"a {found.type} where '{wanted.base_name}' is a {wanted.type}")
+            match.values[wanted] = found
+            return [[]]
+        if node.kind == "prim::Constant":
+            if not _same_constant(wanted, found):
+                return self._fail(match, wanted, found, f"{_told(found)} where {_told(wanted)} is expected")
+            match.values[wanted] = found
+            return [[]]
+        return self._fit_node(match, wanted, found)
+
+    def _fit_node(self, match: Match, wanted: Value, found: Value) -> list[Pairs] | None:
+        pattern_node, node = wanted.node, found.node
+        why = _difference(pattern_node, node)
+        if why is None and wanted.offset != found.offset:
+            why = f"result {found.offset} of {node.kind} where result {wanted.offset} is expected"
+        if why is not None:
+            return self._fail(match, wanted, found, why)
+        known = match.nodes.get(pattern_node)
+        if known is not None and known is not node:
+            return self._fail(match, wanted, found, f"another {node.kind} than the one that gives the other results")
+        attributes = _captured(pattern_node, node, match.attributes)
+        if isinstance(attributes, str):
+            return self._fail(match, wanted, found, attributes)
+        match.attributes.update(attributes)
+        match.values[wanted] = found
+        if known is not None:
+            return [[]]
+        match.nodes[pattern_node] = node
+        # The last pair is looked at first: put the inputs in reverse, so that differences are told from left to right.
+        pairs = list(zip(pattern_node.inputs, node.inputs, strict=True))[::-1]
+        if not commutes(pattern_node) or not commutes(node):
+            return [pairs]
+        left, right = pattern_node.inputs[:2]
+        swapped = [*pairs[:-2], (right, node.inputs[0]), (left, node.inputs[1])]
+        return [pairs, swapped]
+
+    def _fail(self, match: Match, wanted: Value, found: Value, why: str) -> list[Pairs] | None:
+        """Note a difference."""
+        reached = len(match.nodes)
+        if self.closest is None or reached > self.closest.reached:
+            self.closest = Mismatch(reached, *_told_places(match, wanted, found), why)
+        return None
+
+
+def _told_places(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
+    """What a difference is shown at. Equal constants are one, which stands at the first: show who uses it here."""
+    if wanted.node.kind == "prim::Constant":
+        for user, offset in wanted.uses:
+            node = match.nodes.get(user)
+            if node is not None and node.inputs[offset] is found:
+                return user, node
+    return wanted, found
+
+
+def _difference(wanted: Node, found: Node) -> str | None:
+    """What keeps a node of a program from being that of a pattern, but for attributes and inputs."""
+    if found.kind != wanted.kind:
+        return f"{_kind(found)} where {wanted.kind} is expected"
+    if len(found.inputs) != len(wanted.inputs):
+        return f"{found.kind} with {len(found.inputs)} inputs where {len(wanted.inputs)} are expected"
+    if len(found.outputs) != len(wanted.outputs):
+        return f"{found.kind} with {len(found.outputs)} results where {len(wanted.outputs)} are expected"
+    ours, theirs = wanted.operator, found.operator
+    if ours is not None and theirs is not None and ours.schema.qualified_name != theirs.schema.qualified_name:
+        return f"{theirs.schema.qualified_name} where {ours.schema.qualified_name} is expected"
+    if found.blocks:
+        return f"a {found.kind} with blocks"
+    return None
+
+
+def _kind(node: Node) -> str:
+    return {"prim::Param": "a parameter", "prim::Constant": "a constant"}.get(node.kind, node.kind)
+
+
+def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
+    """The attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
+    captured: dict[str, AttributeValue] = {}
+    if wanted.attributes.keys() != found.attributes.keys():
+        ours, theirs = sorted(wanted.attributes), sorted(found.attributes)
+        return f"{found.kind} with the attributes {theirs} where {ours} are expected"
+    for name, value in wanted.attributes.items():
+        actual = found.attributes[name]
+        if isinstance(value, str) and value.startswith("$"):
+            before = {**known, **captured}.get(value[1:], _MISSING)
+            if before is not _MISSING and attribute_key(before) != attribute_key(actual):  # type: ignore[arg-type]
+                return f"{name}={actual!r} where {before!r} is expected again"
+            captured[value[1:]] = actual
+        elif attribute_key(value) != attribute_key(actual):
+            return f"{found.kind}[{name}={actual!r}] where {value!r} is expected"
+    return captured
+
+
+def _same_constant(a: Value, b: Value) -> bool:
+    if not is_constant(a) or not is_constant(b):
+        return False
+    if a.type.kind == "TensorType" and b.type.kind == "TensorType":
+        left, right = value_of(a.node), value_of(b.node)
+        assert isinstance(left, torch.Tensor)
+        assert isinstance(right, torch.Tensor)
+        return left is right or (left.dtype == right.dtype and left.device == right.device and torch.equal(left, right))
+    return constant_key(a.node) == constant_key(b.node)
+
+
+def _told(value: Value) -> str:
+    """A value, for messages: a constant by what it is."""
+    if is_constant(value):
+        found = value_of(value.node)
+        return "a constant tensor" if isinstance(found, torch.Tensor) else repr(found)
+    return f"%{value.name} (no constant)"

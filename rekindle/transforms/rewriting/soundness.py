@@ -1,0 +1,299 @@
+"""Whether a match may give way to a replacement: what else uses its values, what happens in between, who may write to
+what afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import PASSES_ON, has_side_effects, is_nondeterministic, may_write, sets_modes
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.transforms.rewriting.matching import Match
+
+
+@dataclass(slots=True, frozen=True)
+class Refusal:
+    """Why a match may not be replaced; ``node`` is what stands in the way."""
+
+    why: str
+    node: Node | None = None
+
+
+class GraphFacts:
+    """What is known of a graph, found out when it is first asked for."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._aliases: AliasDb | None = None
+        self._is_calm: bool | None = None
+
+    @property
+    def aliases(self) -> AliasDb:
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return self._aliases
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no node writes, prints, draws random numbers or changes modes: then no order matters."""
+        if self._is_calm is None:
+            self._is_calm = not any(map(_stirs, self.graph.all_nodes()))
+        return self._is_calm
+
+    def forget(self, is_calm: bool) -> None:
+        """The graph has changed, by nodes that are calm or not."""
+        self._aliases = None
+        if not is_calm:
+            self._is_calm = None
+
+
+def is_calm(graph: Graph) -> bool:
+    return not any(map(_stirs, graph.all_nodes()))
+
+
+def _stirs(node: Node) -> bool:
+    if node.kind in ("prim::If", "prim::Loop"):
+        return False  # what is in them is asked itself
+    return may_write(node) or has_side_effects(node) or sets_modes(node) or is_nondeterministic(node)
+
+
+# -------------------------------------------------------------------------------------------------- where it may stand
+
+
+def place_for(match: Match, facts: GraphFacts) -> Node | Refusal:
+    """The node before which what replaces ``match`` may stand, or why there is none."""
+    nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
+    block = nodes[0].owning_block
+    assert block is not None
+    for node in nodes:
+        if node.owning_block is not block:
+            return Refusal(f"{node.kind} stands in another block than the rest", node)
+    inner = _shared(match, nodes, facts)
+    if inner is not None:
+        return inner
+    twice = _twice(match)
+    if twice is not None:
+        return twice
+    place = _first_user(match, nodes, block)
+    for value in match.pattern.inputs.values():
+        given = match.values.get(value)
+        if given is not None and _is_behind(given, place, block):
+            return Refusal(f"%{given.name} is defined behind the place where a result is used", given.node)
+    return _crossing(match, nodes, place, facts) or place
+
+
+def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> Refusal | None:
+    """A value within the match that something else uses too: it would be computed twice. Views, lists and
+    numbers cost nothing."""
+    roots, own = set(match.roots), set(nodes)
+    for node in nodes:
+        for output in node.outputs:
+            if output in roots:
+                continue
+            for use in output.uses:
+                if use.user not in own and not _is_cheap(node, output, facts):
+                    user = "it is returned" if use.user.kind == "prim::Return" else f"{use.user.kind} uses it too"
+                    return Refusal(f"%{output.name} is needed elsewhere: {user}", use.user)
+    return None
+
+
+def _is_cheap(node: Node, output: Value, facts: GraphFacts) -> bool:
+    if not node.inputs or may_write(node) or has_side_effects(node):
+        return False
+    if not AliasDb.is_mutable_type(output.type):
+        return True
+    if facts.aliases.has_writers(output):
+        return False
+    return node.kind in PASSES_ON or facts.aliases.may_alias(output, node.inputs[0])
+
+
+def _twice(match: Match) -> Refusal | None:
+    """Two nodes of the pattern that are one in the program, though each would answer for itself."""
+    found: dict[Node, Node] = {}
+    for wanted, node in match.nodes.items():
+        if found.setdefault(node, wanted) is not wanted and (is_nondeterministic(node) or may_write(node)):
+            return Refusal(f"{node.kind} runs once, but twice in the pattern", node)
+    return None
+
+
+def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
+    """The last node of the match, or what uses a result before that."""
+    own, place = set(nodes), nodes[-1]
+    for root in match.roots:
+        for use in root.uses:
+            user = _in_block(use.user, block)
+            if use.user not in own and user is not None and user.kind != "prim::Return":
+                if user._position < place._position:
+                    place = user
+    return place
+
+
+def _in_block(node: Node, block: Block) -> Node | None:
+    """``node``, or the node of ``block`` that it stands in."""
+    while node.owning_block is not block:
+        owner = None if node.owning_block is None else node.owning_block.owning_node
+        if owner is None:
+            return None
+        node = owner
+    return node
+
+
+def _is_behind(value: Value, place: Node, block: Block) -> bool:
+    node = value.node
+    return node.kind != "prim::Param" and node.owning_block is block and node._position >= place._position
+
+
+def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> Refusal | None:
+    """What lies between the nodes of the match and ``place`` and would see the difference."""
+    if facts.is_calm or len(nodes) == 1:
+        return None
+    effects_of = facts.aliases.effects_of
+    own = set(nodes)
+    order = {node: index for index, node in enumerate(match.pattern.graph.nodes)}
+    written = sorted(((order[wanted], node) for wanted, node in match.nodes.items()), key=lambda pair: pair[0])
+    for index, (_, first) in enumerate(written):
+        for _, second in written[index + 1 :]:
+            if first._position > second._position and effects_of(first).conflicts_with(effects_of(second)):
+                return Refusal(f"{second.kind} comes before {first.kind}, but behind it in the pattern", second)
+    node = nodes[0]
+    while node is not nodes[-1]:
+        node = node.next
+        if node in own:
+            continue
+        for mine in nodes:
+            down = mine._position < node._position < place._position
+            up = place._position <= node._position < mine._position
+            if (down or up) and effects_of(mine).conflicts_with(effects_of(node)):
+                return Refusal(f"{node.kind} stands between, and {mine.kind} cannot be moved across it", node)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------- aliasing
+
+
+@dataclass(slots=True, frozen=True)
+class Relations:
+    """Of a graph, seen from outside: which results may share memory with which inputs and with each other, and which
+    inputs are written to; all by their places."""
+
+    with_inputs: frozenset[tuple[int, int]]
+    with_results: frozenset[tuple[int, int]]
+    written: frozenset[int]
+
+
+def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
+    """The relations of ``graph``, whose ``results`` may be more than its outputs."""
+    aliases = AliasDb(graph)
+    # Inputs may alias each other: that a result shares memory with one tells nothing of the other. Go by what it is
+    # made of, as if every input were the only one.
+    with_inputs = set()
+    for place, result in enumerate(results):
+        for index in _sources(graph, result):
+            with_inputs.add((place, index))
+    with_results = {
+        (i, j)
+        for i, one in enumerate(results)
+        for j, other in enumerate(results)
+        if i < j and aliases.may_contain_alias(one, other)
+    }
+    written = {
+        index
+        for index, value in enumerate(graph.inputs)
+        if any(aliases.writes_to_alias(node, [value]) for node in graph.nodes)
+    }
+    return Relations(frozenset(with_inputs), frozenset(with_results), frozenset(written))
+
+
+def _sources(graph: Graph, result: Value) -> set[int]:
+    """The inputs that ``result`` may share memory with, each asked alone: the others are made anew for that."""
+    found = set()
+    for index in range(len(graph.inputs)):
+        copy = Graph()
+        values = {old: copy.add_input(type=old.type) for old in graph.inputs}
+        for position, value in enumerate(values.values()):
+            if position != index:
+                made = copy.append_node(copy.create("prim::Uninitialized", types=[value.type])).output
+                value.replace_all_uses_with(made)
+                values[graph.inputs[position]] = made
+        for node in graph.nodes:
+            clone = copy.append_node(copy.create_clone(node, values.__getitem__))
+            values.update(zip(node.outputs, clone.outputs, strict=True))
+        if AliasDb(copy).may_contain_alias(values[result], values[graph.inputs[index]]):
+            found.add(index)
+    return found
+
+
+def aliasing_refusal(
+    match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
+) -> Refusal | None:
+    """Why a result that shares memory otherwise than before would be noticed; None if it would not.
+
+    What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
+    is it known to.
+    """
+    inputs = [match.values.get(value) for value in match.pattern.graph.inputs]
+    roots = match.roots
+    pairs = [
+        (roots[place], inputs[index], (place, index) in before.with_inputs, (place, index) in after.with_inputs)
+        for place, index in sorted(before.with_inputs | after.with_inputs)
+    ] + [
+        (roots[place], roots[other], (place, other) in before.with_results, (place, other) in after.with_results)
+        for place, other in sorted(before.with_results | after.with_results)
+    ]
+    for result, other_value, was, will in pairs:
+        if other_value is not None and not (shares_alike and was and will):
+            refusal = _noticed(result, other_value, was, will, facts)
+            if refusal is not None:
+                return refusal
+    return None
+
+
+def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFacts) -> Refusal | None:
+    aliases = facts.aliases
+    if not AliasDb.is_mutable_type(result.type) or not AliasDb.is_mutable_type(other.type):
+        return None
+    how = "may share memory otherwise with" if was and will else f"{'would share' if will else 'shares'} memory with"
+    for value in (result, other):
+        if aliases.has_writers(value):
+            writer = _writer(value, facts)
+            return Refusal(f"%{result.name} {how} %{other.name}, and %{value.name} is written to", writer)
+        if aliases.escapes(value):
+            return Refusal(f"%{result.name} {how} %{other.name}, and %{value.name} is handed to what is not known")
+    if _leaves(result, facts) and (aliases.outlives_call(other) or _leaves(other, facts)):
+        return Refusal(f"%{result.name} {how} %{other.name}, and whoever calls the program knows both")
+    return None
+
+
+def _writer(value: Value, facts: GraphFacts) -> Node | None:
+    memory = facts.aliases.reachable(value)
+    return next((node for node in facts.graph.all_nodes() if facts.aliases.writes_to(node) & memory), None)
+
+
+def _leaves(value: Value, facts: GraphFacts) -> bool:
+    """Whether ``value`` itself, a view of it, or what holds it, is handed to somebody: returned, stored, passed to what
+    is not known. Another value of the same memory may be, all the same."""
+    aliases = facts.aliases
+    pending, seen = [value], {value}
+
+    def follow(values: Sequence[Value], source: Value) -> None:
+        for each in values:
+            if each not in seen and aliases.may_contain_alias(each, source):
+                seen.add(each)
+                pending.append(each)
+
+    while pending:
+        at = pending.pop()
+        for user, _ in at.uses:
+            if user.kind == "prim::Return":
+                owner = None if user.owning_block is None else user.owning_block.owning_node
+                if owner is None:
+                    return True
+                user = owner
+            if user.blocks:
+                follow([*user.outputs, *(given for block in user.blocks for given in block.inputs)], at)
+            elif has_side_effects(user) or may_write(user):
+                return True
+            else:
+                follow(user.outputs, at)
+    return False

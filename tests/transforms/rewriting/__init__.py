@@ -1,0 +1,1 @@
+"""Rules that put one piece of program in the place of another."""
