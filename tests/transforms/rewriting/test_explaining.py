@@ -84,11 +84,11 @@ and the pattern 'attention' has
 where -1 is expected
   File "FILE", line N
         return torch.softmax(x @ w.transpose(-2, -1) * 0.5, dim=0) @ w
-               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+               ^^^^^^^^^^^^^
 and the pattern 'attention' has
   File "FILE", line N
         weights = torch.softmax(q @ k.transpose(-2, -1) * scale, dim=-1)
-                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",
+                  ^^^^^^^^^^^^^""",
         ),
         (
             with_an_int,
