@@ -253,6 +253,10 @@ class Graph:
         """Every node of a kind, in every block."""
         return [node for node in self.all_nodes() if node.kind == kind]
 
+    def find_node(self, kind: str) -> Node | None:
+        """The first node of a kind, in whichever block; None where there is none."""
+        return next((node for node in self.all_nodes() if node.kind == kind), None)
+
     def find_value(self, name: str) -> Value | None:
         """The value of that name, without ``%``. Numbers of values without a name are not found here."""
         return self._names.get(name)
@@ -261,6 +265,28 @@ class Graph:
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
         return self.block.add_input(name, type)
+
+    def erase_input(self, index: int) -> None:
+        """Remove an input.
+
+        Raises:
+            GraphError: it is still used.
+        """
+        self.block.erase_input(index)
+
+    def permute_inputs(self, order: Sequence[int]) -> None:
+        """Put the inputs in another order: what was input ``order[0]`` comes first.
+
+        Raises:
+            GraphError: ``order`` does not name each input once.
+        """
+        if sorted(order) != list(range(len(self.inputs))):
+            raise GraphError(f"{list(order)} is no order of {len(self.inputs)} inputs")
+        outputs = self.param_node._outputs
+        outputs[:] = [outputs[index] for index in order]
+        for offset, value in enumerate(outputs):
+            value.offset = offset
+        self.note_change()
 
     def add_output(self, value: AnyValue) -> int:
         return self.block.add_output(value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
-from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.attributes import AttributeValue, constant_value
 from rekindle.ir.types import TENSOR, Type
 
 if TYPE_CHECKING:
@@ -73,6 +73,12 @@ class Value:
         """The name without the number that keeps it apart from others: ``x`` for ``x.1``; empty without a name."""
         base, dot, suffix = self._name.rpartition(".")
         return base if dot and suffix.isdigit() else self._name
+
+    def to_python(self, default: object = None) -> object:
+        """The Python value of a constant; ``default`` for what is none."""
+        if self.node.kind != "prim::Constant" or self.type.kind == "FunctionType":
+            return default
+        return constant_value(self.node.attributes.get("value"), self.type)
 
     def set_name(self, name: str) -> Value:
         """Name the value. Whoever had the name before gets a number behind it; the empty string takes the name away.
@@ -214,6 +220,17 @@ class Node:
             raise GraphError(f"{self.kind} stands in no block")
         return self._prev
 
+    def named_input(self, name: str) -> Value:
+        """The input that the operator's schema calls ``name``.
+
+        Raises:
+            GraphError: there is no operator known, or it has no such argument.
+        """
+        index = None if self.schema is None else self.schema.argument_index(name)
+        if index is None or index >= len(self._inputs):
+            raise GraphError(f"{self.kind} has no input '{name}'")
+        return self._inputs[index]
+
     @property
     def in_block(self) -> bool:
         """Whether the node has been inserted."""
@@ -265,6 +282,17 @@ class Node:
         self.attributes[name] = value
         self._note_change()
         return self
+
+    def remove_attribute(self, name: str) -> None:
+        """Take the attribute ``name`` away.
+
+        Raises:
+            GraphError: there is none.
+        """
+        if name not in self.attributes:
+            raise GraphError(f"{self.kind} has no attribute '{name}'")
+        del self.attributes[name]
+        self._note_change()
 
     def set_range(self, range: SourceRange) -> Node:
         self.range = range

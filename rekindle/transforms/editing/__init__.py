@@ -1,3 +1,16 @@
 """Graphs edited by hand: code put in, parts taken out, graphs made into functions, methods and modules."""
 
 from rekindle.transforms.editing import emission as emission
+from rekindle.transforms.editing.making import (
+    create_function as create_function,
+    create_method as create_method,
+    create_module as create_module,
+)
+from rekindle.transforms.editing.regions import (
+    Region as Region,
+    extract as extract,
+    move as move,
+    outline as outline,
+    replace as replace,
+    split as split,
+)

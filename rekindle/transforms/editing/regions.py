@@ -1,0 +1,250 @@
+"""Parts of graphs: moved, taken out as functions, replaced; and graphs cut in two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.errors import GraphError
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.printer import print_head
+from rekindle.program.function import Function
+from rekindle.transforms.editing.making import create_function
+
+
+class Region:
+    """Nodes of one block, and what flows in and out.
+
+    ``inputs`` are the values from elsewhere that they use, in the order of first use; constants are none, since whoever
+    takes the nodes takes these along. ``outputs`` are their values that something else uses.
+
+    Raises:
+        GraphError: there are no nodes, or they do not stand in one block.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        if not nodes:
+            raise GraphError("there are no nodes")
+        for node in nodes:
+            if not node.in_block or node.kind == "prim::Return":
+                raise GraphError(f"this {node.kind} stands among no nodes")
+            if node.owning_block is not nodes[0].owning_block:
+                raise GraphError(f"{nodes[0].kind} and {node.kind} stand in different blocks")
+        self.nodes: Final = sorted(set(nodes), key=lambda node: node._position)
+        self.graph: Final[Graph] = nodes[0].graph
+        own = set(self.nodes)
+        used = dict.fromkeys(value for node in self.nodes for value in used_by(node) if not _within(value.node, own))
+        self.constants: Final = [value.node for value in used if value.node.kind == "prim::Constant"]
+        self.inputs: Final = [value for value in used if value.node.kind != "prim::Constant"]
+        self.outputs: Final = [
+            output
+            for node in self.nodes
+            for output in node.outputs
+            if any(not _within(use.user, own) for use in output.uses)
+        ]
+
+    def as_graph(self) -> Graph:
+        """A graph of copies of the nodes, from the inputs to the outputs."""
+        new = Graph()
+        values = {value: new.add_input(value.base_name, value.type) for value in self.inputs}
+        for node in (*self.constants, *self.nodes):
+            copy = new.append_node(new.create_clone(node, values.__getitem__))
+            values.update(zip(node.outputs, copy.outputs, strict=True))
+        for value in self.outputs:
+            new.add_output(values[value])
+        return new
+
+
+def used_by(node: Node) -> Iterator[Value]:
+    """The values that ``node`` and all in its blocks use, those from within too."""
+    yield from node.inputs
+    for block in node.blocks:
+        for inner in block.nodes:
+            yield from used_by(inner)
+        yield from block.outputs
+
+
+def _within(node: Node, nodes: set[Node]) -> bool:
+    """Whether ``node`` is one of ``nodes``, or stands in a block of one."""
+    at: Node | None = node
+    while at is not None:
+        if at in nodes:
+            return True
+        at = None if at.owning_block is None else at.owning_block.owning_node
+    return False
+
+
+# --------------------------------------------------------------------------------------------------------------- moving
+
+
+def move(nodes: Sequence[Node], *, before: Node) -> None:
+    """Move ``nodes``, which stand in one block, to right before another node of it, in their order.
+
+    Raises:
+        GraphError: something that stands between them depends on the order; the graph is left as it was.
+    """
+    region = Region(nodes)
+    if before in region.nodes:
+        raise GraphError(f"{before.kind} is one of the nodes that are to be moved before it")
+    if before.owning_block is not region.nodes[0].owning_block:
+        raise GraphError(f"{region.nodes[0].kind} and {before.kind} stand in different blocks")
+    _check_order(region, before)
+    for node in region.nodes:
+        node.move_before(before)
+
+
+def _check_order(region: Region, place: Node) -> None:
+    """Whether the nodes may come together right before ``place``."""
+    own = set(region.nodes)
+    effects_of = AliasDb(region.graph).effects_of
+    position = float("inf") if place.kind == "prim::Return" else place._position
+    for node in region.nodes:
+        for other in _between(node, place):
+            if other in own:
+                continue
+            first, second = (node, other) if node._position < position else (other, node)
+            why = _order_of(first, second, effects_of)
+            if why is not None:
+                raise GraphError(
+                    f"{node.kind} cannot be moved across {other.kind}, which {why}:\n  {print_head(other)}"
+                )
+
+
+def _between(node: Node, place: Node) -> Iterator[Node]:
+    block = node.owning_block
+    assert block is not None
+    ahead = place.kind == "prim::Return" or node._position < place._position
+    start, end = (node.next, place) if ahead else (place, node)
+    while start is not end:
+        yield start
+        start = start.next
+
+
+def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
+    """Why ``first`` must run before ``second``."""
+    if set(first.outputs) & set(used_by(second)):
+        return "uses what it gives, or gives what it uses"
+    if effects_of(first).conflicts_with(effects_of(second)):
+        return "would see other memory, modes or random numbers then"
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------ functions
+
+
+def extract(nodes: Sequence[Node], name: str = "extracted") -> Function:
+    """A function that does what ``nodes`` do: it takes what flows into them (:class:`Region`) and returns what flows
+    out, a tuple where that is more than one value. The graph stays as it is.
+
+    Raises:
+        GraphError: the nodes do not stand in one block.
+    """
+    return create_function(Region(nodes).as_graph(), name)
+
+
+def outline(nodes: Sequence[Node], name: str = "outlined") -> Function:
+    """Put a call of :func:`extract`'s function in the place of ``nodes``; returns the function.
+
+    Raises:
+        GraphError: the nodes do not stand in one block, or what stands between them depends on the order. The graph is
+            left as it was.
+    """
+    function = extract(nodes, name)
+    replace(nodes, function, inline=False)
+    return function
+
+
+def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> list[Value]:
+    """Put the code of ``function``, or a call of it, in the place of ``nodes``. It takes what flows into them, in this
+    order (:class:`Region`), and returns what flows out. Returns the new values.
+
+    Raises:
+        GraphError: the nodes do not stand in one block, what stands between them depends on the order, or the function
+            returns something else. The graph is left as it was.
+        CompileError: the function cannot be compiled, or takes something else.
+    """
+    region = Region(nodes)
+    place = _place(region)
+    graph = region.graph
+    with graph.transaction():
+        with graph.inserting_before(place, like=region.nodes[-1]) as build:
+            put = build.inline if inline else build.call
+            found = put(function, *region.inputs)
+            new = [result.value for result in _parts(found, len(region.outputs))]
+        wanted = ", ".join(value.type.annotation for value in region.outputs)
+        given = ", ".join(value.type.annotation for value in new)
+        if len(new) != len(region.outputs) or any(
+            not value.type.is_subtype_of(old.type) and value.type.kind != old.type.kind
+            for value, old in zip(new, region.outputs, strict=False)
+        ):
+            raise GraphError(f"what replaces the nodes gives ({given}), but ({wanted}) is used")
+        for old, value in zip(region.outputs, new, strict=True):
+            name = old.base_name
+            old.replace_all_uses_with(value)
+            if name and not value.has_name and value.node.kind != "prim::Param":
+                value.set_name(name)
+        for node in reversed(region.nodes):
+            node.destroy()
+    return new
+
+
+def _parts(found: Any, count: int) -> tuple[Any, ...]:
+    """What a function has returned as ``count`` proxies, if it is that many."""
+    if count == 0:
+        return ()
+    if isinstance(found, tuple):
+        return found
+    return tuple(found) if count > 1 else (found,)
+
+
+def _place(region: Region) -> Node:
+    """Where all nodes of the region may stand: before the first or the last of them."""
+    try:
+        _check_order(region, region.nodes[-1].next)
+    except GraphError as error:
+        try:
+            _check_order(region, region.nodes[0])
+        except GraphError:
+            raise error from None
+        return region.nodes[0]
+    return region.nodes[-1].next
+
+
+# -------------------------------------------------------------------------------------------------------------- cutting
+
+
+def split(graph: Graph, at: Node, names: tuple[str, str] = ("first", "second")) -> tuple[Function, Function]:
+    """Cut ``graph`` in two before the node ``at`` of its outermost block: two functions, of which the second takes what
+    the first returns, so that ``second(*first(*arguments))`` is what the graph gives. Where only one value crosses the
+    cut, it is ``second(first(*arguments))``. The graph stays as it is.
+
+    Raises:
+        GraphError: ``at`` does not stand in the outermost block.
+    """
+    if at.owning_block is not graph.block or at.kind == "prim::Param":
+        raise GraphError(f"{at.kind} does not stand in the outermost block of the graph")
+    nodes = list(graph.nodes)
+    place = len(nodes) if at.kind == "prim::Return" else nodes.index(at)
+    head, tail = nodes[:place], nodes[place:]
+    early = {value for node in head for value in node.outputs} | set(graph.inputs)
+    needed = [*(value for node in tail for value in used_by(node)), *graph.outputs]
+    crossing = [value for value in dict.fromkeys(needed) if value in early and value.node.kind != "prim::Constant"]
+    constants = [
+        value.node for value in dict.fromkeys(needed) if value in early and value.node.kind == "prim::Constant"
+    ]
+    return (
+        create_function(_part(graph.inputs, head, crossing), names[0]),
+        create_function(_part(crossing, [*constants, *tail], graph.outputs), names[1]),
+    )
+
+
+def _part(inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value]) -> Graph:
+    new = Graph()
+    values = {value: new.add_input(value.base_name, value.type) for value in inputs}
+    for node in nodes:
+        copy = new.append_node(new.create_clone(node, values.__getitem__))
+        values.update(zip(node.outputs, copy.outputs, strict=True))
+    for value in outputs:
+        new.add_output(values[value])
+    return new
