@@ -1,13 +1,15 @@
 """The strategy ``native``: versions as in ``simple``, with operators gathered into groups that run as machine code.
 
-Calls that record gradients run other versions than those that do not: there, what has derivatives is gathered into
+Calls that may record gradients run other versions than those that do not: there, what has derivatives is gathered into
 graphs with a backward graph of their own, and forward and backward are made native each for itself. Every group looks
 at what it is called with and is right for any arguments, so that the choice among versions is one of speed alone.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from types import NoneType
 from typing import Final
 
 import torch
@@ -21,8 +23,10 @@ from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import COMPILING, FunctionRecord
 from rekindle.passes import DeadCodeElimination, Pass
+from rekindle.runtime.argument_spec import ArgumentSpec, ArgumentSpecCreator
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING
+from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.specializing import SpecializingStrategy
 from rekindle.runtime.version import Version
 
@@ -34,36 +38,113 @@ FUSION: Final[tuple[Pass, ...]] = (FuseGraph(), FormNativeRegions(), DeadCodeEli
 
 
 class NativeStrategy:
-    """See :class:`rekindle.runtime.version.Strategy`. There is a strategy for calls that record gradients, and one for
-    those that do not."""
+    """See :class:`rekindle.runtime.version.Strategy`. Calls that may record gradients have versions of their own, and
+    so have those that do not."""
 
     def __init__(self, record: FunctionRecord) -> None:
-        self._recording = _NativeVersions(record, (*DERIVATIVES, *FUSION))
-        self._plain = _NativeVersions(record, FUSION)
+        graphs = _Graphs(record)
+        self._plain = _NativeVersions(record, graphs)
+        self._recording = self._plain.recording = _RecordingVersions(record, graphs, self._plain)
 
     def select(self, arguments: Sequence[object]) -> Version:
         """What runs a call with these arguments."""
-        return (self._recording if torch.is_grad_enabled() else self._plain).select(arguments)
+        return (self._recording if _may_record(arguments) else self._plain).select(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        return (self._recording if torch.is_grad_enabled() else self._plain).prepare(arguments)
+        return (self._recording if _may_record(arguments) else self._plain).prepare(arguments)
 
     @property
     def versions(self) -> Sequence[Version]:
         """What there is so far."""
-        return [*self._recording.versions, *self._plain.versions]
+        return list(dict.fromkeys([*self._recording.versions, *self._plain.versions]))
+
+
+_WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
+
+
+def _may_record(arguments: Sequence[object]) -> bool:
+    """Whether there may be a gradient to record. It chooses what is faster: each version is right for any call."""
+    if not torch.is_grad_enabled():
+        return False
+    for each in arguments:
+        if isinstance(each, torch.Tensor):
+            if each.requires_grad:
+                return True
+        elif type(each) not in _WITHOUT_GRADIENT:
+            return True  # lists and modules hold what they hold
+    return False
+
+
+class _Graphs(SpecializingStrategy):
+    """The graphs of a function before anything is gathered in them: the versions of a strategy share these."""
+
+    def __init__(self, record: FunctionRecord) -> None:
+        super().__init__(record)
+        self._graphs: dict[ArgumentSpec, Graph] = {}
+        self.made = 0
+        """How many versions there are that know something of their arguments."""
+
+    def creator(self) -> ArgumentSpecCreator:
+        """What tells calls apart."""
+        return self._creator_of_specs()
+
+    def graph_for(self, arguments: Sequence[object] | None) -> Graph:
+        """The graph for calls like that with these arguments; for any, if there are none."""
+        key = self.creator().key
+        if arguments is None or key is None:
+            return self._graph_for(arguments)
+        spec = key(*arguments)
+        found = self._graphs.get(spec)
+        if found is None:
+            found = self._graphs[spec] = self._graph_for(arguments)
+        return found
 
 
 class _NativeVersions(SpecializingStrategy):
-    def __init__(self, record: FunctionRecord, last: tuple[Pass, ...]) -> None:
-        super().__init__(record)
-        self._last = last
+    """Versions for calls that record no gradients."""
 
-    def _version_of(self, graph: Graph) -> Version:
-        own = graph.copy()  # the general graph goes on to be specialised
-        optimize(own, self._last)
-        return super()._version_of(own)
+    recording: _RecordingVersions
+    """Those for calls that do, which have one for any call if there are as many as there may be."""
+
+    def __init__(self, record: FunctionRecord, graphs: _Graphs) -> None:
+        super().__init__(record)
+        self._graphs = graphs
+
+    def _creator_of_specs(self) -> ArgumentSpecCreator:
+        if self._creator is None:
+            self._creator = self._graphs.creator()
+        return self._creator
+
+    def _is_full(self) -> bool:
+        return self._graphs.made >= SETTINGS.most_versions
+
+    def _made(self, arguments: Sequence[object] | None) -> Version:
+        return self.recording.general() if arguments is None and self._is_full() else self._new(arguments)
+
+    def _new(self, arguments: Sequence[object] | None, graph: Graph | None = None) -> Version:
+        started = time.perf_counter()
+        if graph is None:
+            graph = self._graphs.graph_for(arguments).copy()
+        optimize(graph, FUSION)
+        self._graphs.made += arguments is not None
+        version = self._version_of(graph)
+        version.seconds = time.perf_counter() - started
+        return version
+
+
+class _RecordingVersions(_NativeVersions):
+    """Versions for calls that may record gradients: those of ``plain``, where there is nothing to differentiate."""
+
+    def __init__(self, record: FunctionRecord, graphs: _Graphs, plain: _NativeVersions) -> None:
+        super().__init__(record, graphs)
+        self._plain = plain
+
+    def _made(self, arguments: Sequence[object] | None) -> Version:
+        graph = self._graphs.graph_for(arguments).copy()
+        if optimize(graph, DERIVATIVES) or (arguments is None and self._is_full()):
+            return self._new(arguments, graph)
+        return self._plain.general() if arguments is None else self._plain.prepare(arguments)
 
 
 def native_version(graph: Graph, name: str) -> Version:

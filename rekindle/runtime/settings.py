@@ -20,7 +20,7 @@ class ExecutionSettings:
     versions of a function there may be at most, besides one for any arguments. With ``in_background`` they are made on
     another thread, and calls do not wait for them."""
 
-    strategy: str = "simple"
+    strategy: str = "native"
     fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))
     in_background: bool = False
 

@@ -92,22 +92,20 @@ class SpecializingStrategy:
         with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             creator = self._creator_of_specs()
             key = creator.key
-            if key is None or len(self._versions) >= SETTINGS.most_versions:
+            if key is None or self._is_full():
                 self._fallback = self.general()
                 return self._fallback
             spec = key(*arguments)
             found = self._versions.get(spec)
             if found is None:
-                found = self._versions[spec] = self._specialized(creator, arguments)
+                found = self._versions[spec] = self._made(arguments)
             return found
 
     def general(self) -> Version:
         """The version for any arguments."""
         with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
             if self._general is None:
-                started = time.perf_counter()
-                self._general = self._version_of(self._creator_of_specs().graph)
-                self._general.seconds = time.perf_counter() - started
+                self._general = self._made(None)
             return self._general
 
     @property
@@ -141,13 +139,24 @@ class SpecializingStrategy:
             self._creator = ArgumentSpecCreator(graph)
         return self._creator
 
-    def _specialized(self, creator: ArgumentSpecCreator, arguments: Sequence[object]) -> Version:
+    def _is_full(self) -> bool:
+        """Whether there are as many versions as there may be."""
+        return len(self._versions) >= SETTINGS.most_versions
+
+    def _made(self, arguments: Sequence[object] | None) -> Version:
+        """The version for calls like one with these arguments; for any, if there are none."""
         started = time.perf_counter()
-        graph = creator.graph.copy()
-        optimize(graph, (Specialization(arguments), *SPECIALIZATION))
-        version = self._version_of(graph)
+        version = self._version_of(self._graph_for(arguments))
         version.seconds = time.perf_counter() - started
         return version
+
+    def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
+        """The graph of that version, which nobody changes."""
+        graph = self._creator_of_specs().graph
+        if arguments is not None:
+            graph = graph.copy()
+            optimize(graph, (Specialization(arguments), *SPECIALIZATION))
+        return graph
 
     def _version_of(self, graph: Graph) -> Version:
         return Version.of(graph, self._record.name)

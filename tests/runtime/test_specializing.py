@@ -17,7 +17,9 @@ from rekindle.runtime.argument_spec import ArgumentSpecCreator
 
 @pytest.fixture(autouse=True)
 def _settings() -> Iterator[None]:
+    before = rekindle.set_execution_strategy("simple")
     yield
+    rekindle.set_execution_strategy(before)
     rekindle.set_fusion_strategy([("STATIC", 2), ("DYNAMIC", 5)])
     rekindle.set_background_compilation(False)
 
