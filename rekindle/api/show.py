@@ -14,6 +14,7 @@ from rekindle.frontend.depth import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.passes import Pass
+from rekindle.passes.inlining import inline
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
@@ -21,7 +22,7 @@ from rekindle.runtime.specializing import pipeline_for
 from rekindle.viz import Page, Stage as Shown, page
 from rekindle.viz.boxes import picture_of
 
-MOST_NODES: Final = 3_000
+MOST_NODES: Final = 2_000
 """A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
 
 
@@ -61,7 +62,9 @@ def _is_small(graph: Graph) -> bool:
 
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
     """The graph before the first pass, and after each that changed it."""
-    if not _is_small(graph):
+    whole = graph.copy()
+    inline(whole)
+    if not _is_small(whole):
         optimised = graph.copy()
         optimize(optimised, passes)
         yield COMPILED, graph, ""

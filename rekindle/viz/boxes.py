@@ -118,13 +118,13 @@ class _Builder:
         """The boxes of a block, with one for what goes in and one for what comes out. It is within ``depth`` calls."""
         found: list[_Part] = []
         if block.inputs:
-            found.append((None, self._edge(entry, block.inputs)))
+            found.append(_Part(None, self._edge(entry, block.inputs)))
         for node in block.nodes:
-            found.append((node, None if _is_hidden(node) else self._node(node)))
+            found.append(_Part(node, None if _is_hidden(node) else self._node(node), _path(node)))
         if block.outputs:
             out = Box(self.new_id(), exit, "edge", ", ".join(f"%{value.name}" for value in block.outputs))
             self._uses(out.id, block.outputs)
-            found.append((None, out))
+            found.append(_Part(None, out))
         return self._arranged(found, depth)
 
     def _edge(self, title: str, values: Sequence[Value]) -> Box:
@@ -179,9 +179,9 @@ class _Builder:
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
         """The boxes, those that came through one call put into one."""
         boxes: list[Box] = []
-        for step, run in groupby(found, key=lambda each: _path(each[0])[depth : depth + 1]):
+        for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
-                boxes += [box for _, box in run if box is not None]
+                boxes += [part.box for part in run if part.box is not None]
                 continue
             for members in _calls(list(run), depth + 1):
                 inside = self._arranged(members, depth + 1)
@@ -220,18 +220,25 @@ class _Builder:
         return f"{text}, line {first}" if first == last else f"{text}, lines {first}–{last}"
 
 
-_Part = tuple[Node | None, Box | None]
-"""A node and its box; no box for what is hidden, and no node for what goes in and out."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A node, its box, and the calls that it came through; no box for what is hidden, and no node for what goes in and
+    out."""
+
+    node: Node | None
+    box: Box | None
+    path: tuple[str, ...] = ()
 
 
 def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
     """What came through calls that are written at one place, each by itself: a call begins where an operator comes
     again that it has already. Those count that stand in the called function itself, if any do."""
-    nearest = min(len(_path(node)) for node, _ in run)
+    nearest = min(len(part.path) for part in run)
     start = 0
     seen: set[object] = set()
-    for index, (node, _) in enumerate(run):
-        if node is None or len(_path(node)) != nearest:
+    for index, part in enumerate(run):
+        node = part.node
+        if node is None or len(part.path) != nearest:
             continue
         key = (node.kind, node.range, tuple(place for _, place in node.callstack[depth:]), node.attributes.get("name"))
         if key in seen and node.kind != "prim::Constant":
@@ -293,10 +300,8 @@ def _category(node: Node) -> Category:
     return "operator" if not node.kind.startswith("prim::") else "value"
 
 
-def _path(node: Node | None) -> tuple[str, ...]:
+def _path(node: Node) -> tuple[str, ...]:
     """The calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
-    if node is None:
-        return ()
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
     ]
