@@ -360,7 +360,8 @@ class Node:
         self._inputs.clear()
 
     def add_output(self, type: Type = TENSOR) -> Value:
-        self._note_change()
+        if self.graph._watchers:
+            self.graph.note_change()
         value = self.graph._new_value(self, len(self._outputs), type)
         self._outputs.append(value)
         return value
@@ -419,13 +420,13 @@ class Node:
     def _checked(self, item: AnyValue) -> Value:
         """The value that ``item`` stands for, which may become an input."""
         value = item if isinstance(item, Value) else value_of(item)
-        node = value.node
-        if node.graph is not self.graph:
+        node, graph = value.node, self.graph
+        if node.graph is not graph:
             raise GraphError(f"%{value.name} belongs to another graph than {self.kind}")
-        if value.offset >= len(node._outputs) or node._outputs[value.offset] is not value:
+        if not node._outputs or node._outputs[0] is not value:  # or it is not the only one
             value._check_alive()
-        if self.graph._watchers:
-            self.graph.note_change()
+        if graph._watchers:
+            graph.note_change()
         return value
 
     def _note_change(self) -> None:
@@ -446,7 +447,7 @@ class Node:
         """Insert this new node behind ``other``; behind a block's return node means at its start."""
         if self.in_block:
             raise GraphError(f"{self.kind} stands in a block already; move it instead")
-        if self.is_destroyed:
+        if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
             raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
@@ -454,7 +455,8 @@ class Node:
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
-        self._note_change()
+        if self.graph._watchers:
+            self.graph.note_change()
         self.owning_block = other.owning_block
         following = other.next
         other._next, self._prev = self, other

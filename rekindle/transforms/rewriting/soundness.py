@@ -78,7 +78,11 @@ def place_for(match: Match, facts: GraphFacts) -> Node | Refusal:
     place = _first_user(match, nodes, block)
     for value in match.pattern.inputs.values():
         given = match.values.get(value)
-        if given is not None and _is_behind(given, place, block):
+        if given is None:
+            continue
+        if given in match.roots:
+            return Refusal(f"%{given.name} is a result, and another result is made of it", given.node)
+        if _is_behind(given, place, block):
             return Refusal(f"%{given.name} is defined behind the place where a result is used", given.node)
     return _crossing(match, nodes, place, facts) or place
 

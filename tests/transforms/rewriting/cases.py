@@ -142,6 +142,16 @@ CASES = [
         [("a = x.amin(1)\nx.view(-1).add_(1)\nreturn a + x.amax(1)", 0)],
     ),
     Case(
+        "a result that another is made of", "x, y", ["return x + 1, y * 2"], "return x - -1, y + y",
+        ["return (x + 1) * (y * 2)", "a = y * 2\nreturn (x + 1) * a"],
+        ["return (x + 1) * 2", "return (x + 1) * 2 + y", "a = x + 1\nreturn a.exp() * 2"],
+        [
+            ("a = x + 1\ny.zero_()\nreturn a + y * 2", 0),
+            ("a = y * 2\ny.add_(1)\nreturn a + (x + 1)", 0),
+            ("t = y.exp()\na = x + 1\nt.add_(1)\nreturn a + y * 2 + t", 1),
+        ],
+    ),
+    Case(
         "a result within another", "x, y", ["a = x * y\nreturn a, a + 1"], "b = x * y * 1\nreturn b, b + 1",
         ["a = x * y\nreturn a, a + 1"], ["return x * y, x + 1", "a = x * y\nreturn a, a + 2"],
         [("a = x * y\na.add_(1)\nreturn a, a + 1", 0)],
