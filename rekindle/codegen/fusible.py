@@ -128,6 +128,8 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
         if is_literal(value):
             if argument.name == "train" and literal(value):
                 return "it draws random numbers"
+            if argument.name == "training" and literal(value):
+                return "it takes the statistics of the batch"
             continue
         if argument.name in rule.constants:
             return f"its argument '{argument.name}' is not constant"

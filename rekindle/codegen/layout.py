@@ -104,6 +104,11 @@ def is_contiguous(layout: Layout) -> bool:
     return _is_dense(layout.sizes, layout.strides, range(layout.rank - 1, -1, -1))
 
 
+def is_dense(layout: Layout) -> bool:
+    """Whether it is contiguous, or an image whose channels stand together."""
+    return is_contiguous(layout) or (layout.rank == 4 and _is_channels_last(layout.sizes, layout.strides))
+
+
 def _is_dense(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:
     """Whether the dimensions, the innermost first, follow one another without a gap."""
     if 0 in sizes:

@@ -24,6 +24,7 @@ from rekindle.codegen.layout import (
     contiguous_strides,
     elementwise_strides,
     is_contiguous,
+    is_dense,
     result_dtype,
 )
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
@@ -31,8 +32,19 @@ from rekindle.codegen.loops.form import Kernel, Nest
 from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
 from rekindle.codegen.nesting import NestBuilder, OwnLoops, Target, nest_of
 from rekindle.codegen.operators import JOINS, ROWS, RULES, STACKS, VIEWS, Result, RowRule, Rule
-from rekindle.codegen.operators.views import View, unsqueeze
-from rekindle.codegen.values import Computed, Folded, Input, Joined, Number, Tensor, ViewOf, folds_of, scalar_of
+from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
+from rekindle.codegen.values import (
+    Computed,
+    Folded,
+    Grouped,
+    Input,
+    Joined,
+    Number,
+    Tensor,
+    ViewOf,
+    folds_of,
+    scalar_of,
+)
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
@@ -78,9 +90,9 @@ class _Plan:
             for part in targets[0].parts():
                 self._nest([part])
         else:
-            self._nest(targets)
+            self._nest([target.by_groups(self.kept) for target in targets])
         for target in targets:
-            if isinstance(target.value, Computed | Folded | Joined):
+            if isinstance(target.value, Computed | Folded | Joined | Grouped):
                 self.kept[target.value] = Input(target.layout, target.buffer)
 
     def _nest(self, targets: Sequence[Target]) -> None:
@@ -163,7 +175,8 @@ class _Lowering:
             self.values[node.output] = self._joined(name, arguments)
         elif name in ROWS:
             for output, row_rule in zip(node.outputs, ROWS[name], strict=True):
-                self.values[output] = self._folded(names, row_rule, arguments)
+                fold = self._of_channels if row_rule.channels else self._folded
+                self.values[output] = fold(names, row_rule, arguments)
         else:
             raise Unsupported(name)
 
@@ -180,6 +193,7 @@ class _Lowering:
             self.values[output] = _viewed(base, view)
 
     def _computed(self, names: list[str], rule: Rule, arguments: list[Any]) -> Computed:
+        arguments = _with_channels(names, rule.channels, arguments) if rule.channels else arguments
         operands: list[Layout | type] = []
         laid_out: list[Layout] = []
         conditions = set()
@@ -199,6 +213,10 @@ class _Lowering:
             each is bool or (isinstance(each, Layout) and each.dtype is torch.bool) for each in operands
         ):
             raise Unsupported("an operand of truth values")
+        if rule.channels:
+            del laid_out[1:]
+            if not is_dense(laid_out[0]):
+                raise Unsupported("a normalisation of a tensor with gaps, or of another memory format")
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
         dtype = common
@@ -235,6 +253,29 @@ class _Lowering:
             dtype = torch.bool
         result = Layout(sizes, contiguous_strides(sizes), dtype)
         return Folded(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
+
+    def _of_channels(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded | Grouped:
+        """What is normalised by channels, or by groups of them."""
+        layout: Layout = arguments[0].layout
+        arguments = _with_channels(names, rule.channels, arguments)
+        given = dict(zip(names, arguments, strict=True))
+        if not is_contiguous(layout) or layout.rank < 2 or 0 in layout.sizes:
+            raise Unsupported("a normalisation of a tensor with gaps, of another memory format, or without elements")
+        groups = layout.sizes[1] if not rule.groups else given[rule.groups].value
+        inner = layout.sizes[1] // groups if groups > 0 else 0
+        if not inner or inner * groups != layout.sizes[1] or math.prod(layout.sizes[2:]) * inner == 1:
+            raise Unsupported("groups that do not fit, or of one element")
+        if inner == 1:
+            dims, sizes = tuple(range(2, layout.rank)), layout.sizes
+        else:
+            arguments = [_grouped(each, layout, inner) if isinstance(each, Tensor) else each for each in arguments]
+            sizes = arguments[0].layout.sizes
+            dims = tuple(range(2, len(sizes)))
+        result = Layout(sizes, contiguous_strides(sizes), layout.dtype)
+        found = Folded(result, rule, tuple(arguments), sizes, dims, arithmetic_type(scalar_of(layout.dtype)))
+        if inner == 1:
+            return found
+        return Grouped(Layout(layout.sizes, contiguous_strides(layout.sizes), layout.dtype), found)
 
     @staticmethod
     def _row_dtype(rule: RowRule, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
@@ -327,6 +368,30 @@ def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
     if last is None or any(part.strides != channels_last_strides(part.sizes) for part in parts):
         raise Unsupported("joining tensors of different memory formats")
     return last
+
+
+def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:
+    """``arguments``, with those that have one element for each channel as they broadcast."""
+    layout: Layout = arguments[0].layout
+    found = []
+    for name, argument in zip(names, arguments, strict=True):
+        if name in channels and isinstance(argument, Tensor):
+            own = argument.layout
+            is_wider = own.dtype is torch.float32 and layout.dtype in (torch.bfloat16, torch.float16)
+            if layout.rank < 2 or own.sizes != (layout.sizes[1],) or not (own.dtype is layout.dtype or is_wider):
+                raise Unsupported("channels of another number or dtype")
+            argument = _viewed(argument, along_channels(own.sizes[0], layout.rank))
+        found.append(argument)
+    return found
+
+
+def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewOf:
+    """``value``, which broadcasts to ``layout``, with groups of ``inner`` channels as a dimension of their own."""
+    whole = layout.sizes if value.layout.rank == layout.rank else (1, *value.layout.sizes)
+    if value.layout.rank < layout.rank:
+        value = _viewed(value, unsqueeze(value.layout.sizes, 0)[0])
+    sizes = (whole[0], whole[1] // inner, inner, *whole[2:])
+    return _viewed(value, (sizes, grouping(len(whole), inner)))
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:

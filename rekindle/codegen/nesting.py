@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,9 +11,21 @@ from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Builder, Unsupported
 from rekindle.codegen.loops.form import Access, Expression, Nest, Phase, Reduction, Step, Store
 from rekindle.codegen.loops.scalars import I64, Scalar
-from rekindle.codegen.operators.views import IndexMap, Place, broadcast, compose
+from rekindle.codegen.operators.views import IndexMap, Place, broadcast, compose, grouping
 from rekindle.codegen.phases import arrange
-from rekindle.codegen.values import Computed, Folded, Input, Joined, Number, Tensor, ViewOf, folds_of, scalar_of
+from rekindle.codegen.values import (
+    Computed,
+    Folded,
+    Grouped,
+    Input,
+    Joined,
+    Number,
+    Tensor,
+    ViewOf,
+    folds_of,
+    makers_of,
+    scalar_of,
+)
 
 LONG: Final = 1 << 16
 """Rows with more elements are summed up in wider types …"""
@@ -39,7 +51,7 @@ class _Walk:
 class OwnLoops(Unsupported):
     """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
 
-    def __init__(self, value: Folded | Joined) -> None:
+    def __init__(self, value: Tensor) -> None:
         super().__init__("rows of different directions")
         self.value = value
 
@@ -52,6 +64,21 @@ class Target:
     value: Tensor
     layout: Layout
     offset: int = 0
+
+    def by_groups(self, kept: Container[Tensor]) -> Target:
+        """The same with the groups of channels that ``value`` is made by as a dimension of its own, if it is made so:
+        then groups are loops, along which their rows can be folded."""
+        sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
+        for each in makers_of(self.value, kept):
+            if isinstance(each, Grouped) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
+                inner = each.channels
+                split = Layout(
+                    (sizes[0], sizes[1] // inner, inner, *sizes[2:]),
+                    (strides[0], strides[1] * inner, strides[1], *strides[2:]),
+                    dtype,
+                )
+                return Target(self.buffer, ViewOf(split, self.value, grouping(len(sizes), inner)), split, self.offset)
+        return self
 
     def parts(self) -> list[Target]:
         """Targets that are written one after the other: the parts of what is joined, or this one itself."""
@@ -195,6 +222,8 @@ class NestBuilder:
             return self._fold(value, places)
         if isinstance(value, Joined):
             return self._part(value, places)
+        if isinstance(value, Grouped):
+            return self._of_group(value, places)
         arguments = [
             self._argument(value, argument, places, index in value.conditions)
             for index, argument in enumerate(value.arguments)
@@ -210,6 +239,17 @@ class NestBuilder:
                 moved = (*places[: value.dim], (first - start, steps), *places[value.dim + 1 :])
                 return self.b.cast(self.element(part, moved), scalar_of(value.layout.dtype))
         raise OwnLoops(value)
+
+    def _of_group(self, value: Grouped, places: IndexMap) -> Expression:
+        """An element of groups of channels, if each loop counts either groups or the channels of one."""
+        offset, steps = places[1]
+        inner = value.channels
+        groups = tuple(step // inner if step >= inner else 0 for step in steps)
+        channels = tuple(0 if step >= inner else step for step in steps)
+        last = sum(step * (size - 1) for step, size in zip(channels, self.sizes, strict=True) if step)
+        if offset or last >= inner or any(of * inner != step for of, step in zip(groups, steps, strict=True) if of):
+            raise OwnLoops(value)
+        return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
 
     def _argument(
         self, user: Computed | Folded, argument: object, places: IndexMap, is_condition: bool = False

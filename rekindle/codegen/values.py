@@ -95,7 +95,20 @@ class Joined:
             start += part.layout.sizes[self.dim]
 
 
-Tensor = Input | Computed | ViewOf | Folded | Joined
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """A tensor whose dimensions 1 and 2 (groups, and channels of a group) are one, the channels."""
+
+    layout: Layout
+    base: Tensor
+
+    @property
+    def channels(self) -> int:
+        """How many are in a group."""
+        return self.base.layout.sizes[2]
+
+
+Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped
 
 
 def scalar_of(dtype: torch.dtype) -> Scalar:
@@ -112,25 +125,25 @@ def scalar_of(dtype: torch.dtype) -> Scalar:
 
 def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
     """The operators on rows that ``value`` is made by, the nearest first; not those behind what is ``kept``."""
-    found: list[Folded] = []
+    return [each for each in makers_of(value, kept) if isinstance(each, Folded)]
+
+
+def makers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
+    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept``, and not what is behind."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:
         each = pending.popleft()
-        if not isinstance(each, Tensor) or each in seen:
-            continue
-        seen.add(each)
-        if each in kept:
-            continue
-        if isinstance(each, Folded):
-            found.append(each)
-        pending.extend(_made_of(each))
-    return found
+        if isinstance(each, Tensor) and each not in seen:
+            seen.add(each)
+            if each not in kept:
+                yield each
+                pending.extend(_made_of(each))
 
 
 def _made_of(value: Tensor) -> Sequence[Any]:
     match value:
-        case ViewOf():
+        case ViewOf() | Grouped():
             return [value.base]
         case Joined():
             return value.parts

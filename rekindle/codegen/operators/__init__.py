@@ -11,6 +11,7 @@ from rekindle.codegen.operators import (
     conversions as conversions,
     functions as functions,
     joins as joins,
+    normalization as normalization,
     reductions as reductions,
     rows as rows,
     views as views,

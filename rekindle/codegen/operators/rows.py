@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from rekindle.codegen.loops.builder import Builder, Unsupported
 from rekindle.codegen.loops.form import Expression
 from rekindle.codegen.loops.scalars import F32, F64
-from rekindle.codegen.operators.rules import Result
+from rekindle.codegen.operators.rules import Result, names
 
 E = Expression
 
@@ -30,7 +30,9 @@ class Row(Protocol):
 class RowRule:
     """An operator on rows of its first argument. ``build`` is called with a builder, a row, and the arguments of the
     schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size`` the
-    one with the sizes of what is left; without any it has all dimensions. ``is_folded`` says that the result has one
+    one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with one
+    element for each channel (dimension 1), a row is a channel of an image, or as many channels as make one of
+    ``groups`` groups. ``is_folded`` says that the result has one
     element for each row; the parameter ``keepdim`` tells of which shape. ``is_ordered`` says that it matters in which
     order the elements of a row stand, ``is_variance`` that it divides by the degrees of freedom."""
 
@@ -38,6 +40,8 @@ class RowRule:
     dims: str = ""
     shape: str = ""
     size: str = ""
+    channels: frozenset[str] = frozenset()
+    groups: str = ""
     is_folded: bool = False
     result: Result = Result.SELF
     is_ordered: bool = False
@@ -48,9 +52,12 @@ ROWS: Final[dict[str, tuple[RowRule, ...]]] = {}
 """By qualified name; a rule for each output."""
 
 
-def _rows(operator: str, *, dims: str = "", shape: str = "") -> Callable[[Callable[..., E]], Callable[..., E]]:
+def _rows(
+    operator: str, *, dims: str = "", shape: str = "", channels: str = "", groups: str = ""
+) -> Callable[[Callable[..., E]], Callable[..., E]]:
     def decorate(build: Callable[..., E]) -> Callable[..., E]:
-        ROWS[f"aten::{operator}"] = (RowRule(build, dims=dims, shape=shape),)
+        rule = RowRule(build, dims=dims, shape=shape, channels=names(channels), groups=groups)
+        ROWS[f"aten::{operator}"] = (rule,)
         return build
 
     return decorate
@@ -111,6 +118,39 @@ def layer_norm(
     bias: E | None,
     eps: E,
     cudnn_enable: bool,
+) -> E:
+    return normalized(b, row, input, weight, bias, eps)
+
+
+@_rows("instance_norm", channels="weight bias")
+def instance_norm(
+    b: Builder,
+    row: Row,
+    input: E,
+    weight: E | None,
+    bias: E | None,
+    running_mean: E | None,
+    running_var: E | None,
+    use_input_stats: bool,
+    momentum: E,
+    eps: E,
+    cudnn_enabled: bool,
+) -> E:
+    if running_mean is not None or running_var is not None or not use_input_stats:
+        raise Unsupported("statistics that are kept")
+    return normalized(b, row, input, weight, bias, eps)
+
+
+@_rows("group_norm", channels="weight bias", groups="num_groups")
+def group_norm(
+    b: Builder,
+    row: Row,
+    input: E,
+    num_groups: object,
+    weight: E | None,
+    bias: E | None,
+    eps: E,
+    cudnn_enabled: bool,
 ) -> E:
     return normalized(b, row, input, weight, bias, eps)
 

@@ -50,6 +50,9 @@ class Rule:
     conditions: frozenset[str] = frozenset()
     constants: frozenset[str] = frozenset()
     may_be_self: bool = False
+    channels: frozenset[str] = frozenset()
+    """Operands that have one element for each channel, which is dimension 1 of the first operand; that alone tells the
+    layout of the result then."""
     refuses_bool: bool = False
     """Whether an operand of truth values is an error, whatever it would be promoted to."""
     weight: int = 1
@@ -74,13 +77,14 @@ def elementwise(
     constants: str = "",
     may_be_self: bool = False,
     refuses_bool: bool = False,
+    channels: str = "",
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`Rule`. Names of parameters
     stand in one text, with spaces between them."""
 
     def decorate(build: Build) -> Build:
         named = (names(wrapped), names(promoting), names(conditions), names(constants))
-        rule = Rule(build, result, *named, may_be_self, refuses_bool)
+        rule = Rule(build, result, *named, may_be_self, names(channels), refuses_bool)
         for operator in operators:
             RULES[f"aten::{operator}"] = rule
         return build

@@ -195,6 +195,18 @@ def broadcast(sizes: Ints, wanted: Ints) -> IndexMap:
     )
 
 
+def grouping(rank: int, inner: int) -> IndexMap:
+    """A value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in one."""
+    places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
+    places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))
+    return tuple(places)
+
+
+def along_channels(size: int, rank: int) -> View:
+    """A value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
+    return (size, *(1,) * (rank - 2)), ((0, _unit(rank - 1, 0)),)
+
+
 @_view("aten::detach", "aten::alias")
 def same(sizes: Ints) -> Sequence[View]:
     return [(sizes, identity(len(sizes)))]

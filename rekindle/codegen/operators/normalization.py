@@ -1,0 +1,37 @@
+"""Normalisation with statistics that are known: one element of the result is made of one of the input.
+
+:mod:`~rekindle.codegen.operators.rows` has the normalisations whose statistics are those of rows.
+"""
+
+from __future__ import annotations
+
+from rekindle.codegen.loops.builder import Builder, Unsupported
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.operators.rules import Result, elementwise
+
+E = Expression
+
+
+@elementwise("batch_norm", result=Result.SELF, constants="training", channels="weight bias running_mean running_var")
+def batch_norm(
+    b: Builder,
+    input: E,
+    weight: E | None,
+    bias: E | None,
+    running_mean: E | None,
+    running_var: E | None,
+    training: bool,
+    momentum: E,
+    eps: E,
+    cudnn_enabled: bool,
+) -> E:
+    """``input * scale + shift``, of which both are the same for a channel."""
+    if training or running_mean is None or running_var is None:
+        raise Unsupported("the statistics of a batch")
+    if not input.scalar.is_float:
+        raise Unsupported("a normalisation of integers")
+    scale = b.reciprocal(b.call("sqrt", b.add(running_var, eps)))
+    if weight is not None:
+        scale = b.mul(scale, weight)
+    shift = b.neg(b.mul(running_mean, scale)) if bias is None else b.sub(bias, b.mul(running_mean, scale))
+    return b.add(b.mul(input, scale), shift)

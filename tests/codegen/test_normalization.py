@@ -1,0 +1,101 @@
+"""Normalisation of images by channels and by groups of channels, with statistics that are known or their own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from rekindle.codegen.fusion import FuseGraph, blockers_of
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.lowering import lower
+from tests.codegen.test_reductions import check, graph_of, layouts
+from tests.support.golden import GoldenTexts
+
+BATCH = """
+graph(%x : Tensor, %w : Tensor, %b : Tensor, %m : Tensor, %v : Tensor):
+  %training : bool = prim::Constant[value=TRAINING]()
+  %true : bool = prim::Constant[value=1]()
+  %momentum : float = prim::Constant[value=0.1]()
+  %eps : float = prim::Constant[value=1e-05]()
+  %y : Tensor = aten::batch_norm(%x, %w, %b, %m, %v, %training, %momentum, %eps, %true)
+  %z : Tensor = aten::relu(%y)
+  return (%z)
+"""
+
+GROUP = """
+graph(%x : Tensor, %w : Tensor, %b : Tensor):
+  %groups : int = prim::Constant[value=GROUPS]()
+  %one : int = prim::Constant[value=1]()
+  %true : bool = prim::Constant[value=1]()
+  %eps : float = prim::Constant[value=1e-05]()
+  %a : Tensor = aten::add(%x, %x, %one)
+  %y : Tensor = aten::group_norm(%a, %groups, %w, %b, %eps, %true)
+  %z : Tensor = aten::silu(%y)
+  return (%z)
+"""
+
+INSTANCE = """
+graph(%x : Tensor, %w : Tensor, %b : Tensor):
+  %n : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=1]()
+  %momentum : float = prim::Constant[value=0.1]()
+  %eps : float = prim::Constant[value=1e-05]()
+  %y : Tensor = aten::instance_norm(%x, %w, %b, %n, %n, %true, %momentum, %eps, %true)
+  %z : Tensor = aten::relu(%y)
+  return (%z)
+"""
+
+SHAPES = ((2, 6, 5, 7), (3, 6, 40), (4, 6, 2, 3, 4))
+
+
+def of_channels(count: int, channels: int) -> list[Tensor]:
+    return [torch.rand(channels) + 0.5 for _ in range(count)]
+
+
+def test_with_known_statistics() -> None:
+    torch.manual_seed(0)
+    graph = graph_of(BATCH, TRAINING=0)
+    for shape in (*SHAPES, (5, 6)):
+        check(graph, torch.randn(shape), *of_channels(4, 6))
+    check(graph, torch.randn(2, 6, 5, 7).contiguous(memory_format=torch.channels_last), *of_channels(4, 6))
+    check(graph, torch.randn(2, 6, 5).double(), *(each.double() for each in of_channels(4, 6)), tolerance=1e-14)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 6])
+def test_by_groups(groups: int) -> None:
+    torch.manual_seed(0)
+    graph = graph_of(GROUP, GROUPS=groups)
+    for shape in SHAPES:
+        check(graph, torch.randn(shape), *of_channels(2, 6))
+
+
+def test_by_channels() -> None:
+    torch.manual_seed(0)
+    for shape in SHAPES:
+        check(graph_of(INSTANCE), torch.randn(shape), *of_channels(2, 6))
+
+
+def test_texts(golden: GoldenTexts) -> None:
+    x, channels = torch.empty(2, 6, 5, 7), [torch.empty(6) for _ in range(4)]
+    texts = []
+    for title, graph, inputs in (
+        ("with known statistics", graph_of(BATCH, TRAINING=0), [x, *channels]),
+        ("by channels", graph_of(INSTANCE), [x, *channels[:2]]),
+        ("by groups of channels", graph_of(GROUP, GROUPS=2), [x, *channels[:2]]),
+    ):
+        texts.append(f"# {title}\n{kernel_text(lower(graph, layouts(inputs)).kernel)}")
+    golden("codegen/normalization", "\n".join(texts))
+
+
+def test_what_is_left_to_pytorch() -> None:
+    graph = graph_of(BATCH, TRAINING=1)
+    FuseGraph().run(graph)
+    assert [each.reason for each in blockers_of(graph) if each.kind == "aten::batch_norm"] == [
+        "it takes the statistics of the batch"
+    ]
+    last = torch.randn(2, 6, 5, 7).contiguous(memory_format=torch.channels_last)
+    group = FusedGroup(graph_of(INSTANCE))
+    group(last, *of_channels(2, 6))
+    assert group.refusals == ["a normalisation of a tensor with gaps, of another memory format, or without elements"]
