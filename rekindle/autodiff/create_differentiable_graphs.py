@@ -16,6 +16,7 @@ takes or gives is made again outside, so that whoever uses it there has a view a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -34,13 +35,16 @@ KIND: Final = "prim::DifferentiableGraph"
 
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
-    """See the module. A group is made where at least ``threshold`` operators with formulas stand together."""
+    """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
+    count for which ``counts`` holds, if it is given. Kinds that are ``left_out`` stay with PyTorch's autograd."""
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
+    counts: Callable[[Node], bool] | None = None
+    left_out: Set[str] = frozenset()
 
     def run(self, graph: Graph) -> bool:
-        return _Splitter(graph, self.threshold).run()
+        return _Splitter(graph, self).run()
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
@@ -65,9 +69,9 @@ class _Group:
 
 
 class _Splitter:
-    def __init__(self, graph: Graph, threshold: int) -> None:
+    def __init__(self, graph: Graph, options: CreateDifferentiableGraphs) -> None:
         self.graph = graph
-        self.threshold = threshold
+        self.options = options
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
 
@@ -99,7 +103,8 @@ class _Splitter:
     def _has_formula(self, node: Node) -> bool:
         """Whether a gradient may go back through ``node``, by a formula of ours."""
         return (
-            formula_of(node) is not None
+            node.kind not in self.options.left_out
+            and formula_of(node) is not None
             and not is_constant_for_gradients(node)
             and any(value in self.requires_grad for value in node.inputs)
         )
@@ -153,7 +158,9 @@ class _Splitter:
 
     def _close(self, group: _Group) -> bool:
         nodes = self._trimmed(group)
-        if sum(self._has_formula(node) and not _makes_views(node) for node in nodes) < self.threshold:
+        counts = self.options.counts or (lambda node: True)
+        counted = (counts(node) for node in nodes if self._has_formula(node) and not _makes_views(node))
+        if sum(counted) < self.options.threshold:
             return False
         if not may_change("make one differentiable graph of", nodes[0]):
             return False

@@ -36,6 +36,12 @@ def is_row_operator(node: Node) -> bool:
     return qualified_name(node) in ROWS
 
 
+def computes(node: Node) -> bool:
+    """Whether it is an operator that kernels are for: elementwise or along rows, and no view."""
+    rule = rule_of(node)
+    return is_row_operator(node) or (rule is not None and not rule.may_be_self)
+
+
 def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)

@@ -47,6 +47,7 @@ _PER_ELEMENT: Final = 0.0005
 
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
+RECORDED: Final = "gradients are recorded"
 """Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more of the first."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
@@ -106,6 +107,10 @@ class FusedGroup(Provisional):
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
         if isinstance(key, str):
             why = key
+            if why == RECORDED and not self.recipes:
+                self._tries -= 1
+                if self._tries <= 0:
+                    self.settle(self._operators)
         else:
             if key in self.launches:
                 launch = self.launches[key]
@@ -137,7 +142,7 @@ class FusedGroup(Provisional):
                 if not each.is_cpu or each.layout is not torch.strided:
                     return "an input is no dense tensor on the CPU"
                 if records and each.requires_grad:
-                    return "gradients are recorded"
+                    return RECORDED
                 if each.is_neg() or each.is_conj():
                     return "an input is negated or conjugated lazily"
                 key += (each.shape, each.stride(), each.dtype)

@@ -16,6 +16,7 @@ import torch
 
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen import groups as groups  # registers what runs fused groups
+from rekindle.codegen.fusible import computes
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.errors import UNKNOWN_RANGE
@@ -30,8 +31,17 @@ from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.specializing import SpecializingStrategy
 from rekindle.runtime.version import Version
 
-DERIVATIVES: Final[tuple[Pass, ...]] = (CreateDifferentiableGraphs(),)
-"""What runs behind all others where gradients are recorded."""
+_LIBRARY: Final = frozenset(
+    {
+        *("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"),
+        *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
+    }
+)
+"""What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
+
+DERIVATIVES: Final[tuple[Pass, ...]] = (CreateDifferentiableGraphs(threshold=3, counts=computes, left_out=_LIBRARY),)
+"""What runs behind all others where gradients are recorded. A graph with a backward graph of its own costs about as
+much as three small operators and their derivatives."""
 
 FUSION: Final[tuple[Pass, ...]] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
 """What runs last of all."""

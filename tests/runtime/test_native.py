@@ -152,3 +152,43 @@ def test_sizes_that_shrink() -> None:
     for _ in range(5):
         torch.testing.assert_close(function(x), halve(x))
     assert all(len(group.recipes) <= 3 for group in groups_of(function.graph_for(x)))
+
+
+def test_short_graphs_are_left_to_autograd() -> None:
+    """What is not worth a backward graph of its own runs operator by operator where gradients are recorded."""
+
+    def short(x, w):
+        return (x @ w).relu() * 2.0
+
+    function = rekindle.script(short)
+    x, w = torch.randn(3, 3, requires_grad=True), torch.randn(3, 3)
+    assert kinds(function.graph_for(x, w)) == {"aten::matmul", "prim::FusionGroup"}
+    (group,) = groups_of(function.graph_for(x, w))
+    for _ in range(50):
+        torch.testing.assert_close(
+            torch.autograd.grad(function(x, w).sum(), x), torch.autograd.grad(short(x, w).sum(), x)
+        )
+    assert group.has_given_up
+    assert sum(group.falls.values()) < 50  # the operators have taken the place of the group
+    assert not function(x.detach(), w).requires_grad
+
+
+def test_calls_without_gradients_share_versions() -> None:
+    """There is nothing to differentiate in a loop over numbers, nor for tensors that require no gradient."""
+
+    def total(n: int) -> int:
+        found = 0
+        for i in range(n):
+            found += i
+        return found
+
+    function = rekindle.script(total)
+    with torch.no_grad():
+        assert function(10) == 45
+    assert function(10) == 45
+    assert len(function.get_debug_state().execution_plans) == 1
+    function = rekindle.script(chain)
+    with torch.no_grad():
+        without = function.graph_for(torch.ones(3))
+    assert function.graph_for(torch.ones(3)) is without
+    assert function.graph_for(torch.ones(3, requires_grad=True)) is not without
