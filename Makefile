@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-archives sweep-execution sweep-memory sweep-fusion fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -93,6 +93,9 @@ sweep-traces: setup ## both databases, traced, on other sizes too
 
 sweep-gradients: setup ## gradients, and theirs, of PyTorch's operator database against eager's
 	$(BIN)/python -m tests.sweeps.gradients --full --jobs 2
+
+sweep-vmap: setup ## batches of PyTorch's operator database, by rules, against loops
+	$(BIN)/python -m tests.sweeps.vmap --full --jobs 2
 
 sweep-archives: setup ## every program of the tests through files, here and in torch.jit
 	$(BIN)/python -m tests.sweeps.archives --full --jobs 2

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         create_module as create_module,
     )
     from rekindle.transforms.rewriting.rule import apply_rules as apply_rules, rewrite as rewrite
+    from rekindle.transforms.vmap.function import vmap as vmap
     from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid
 
 _HOMES: Final[dict[str, str]] = {
@@ -157,6 +158,7 @@ _HOMES: Final[dict[str, str]] = {
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",
     "unused": "rekindle.scripting.markers",
+    "vmap": "rekindle.transforms.vmap.function",
     "wait": "rekindle.program.asynchrony",
     "grad": "rekindle.transforms.derivatives.functions",
     "hessian": "rekindle.transforms.derivatives.functions",

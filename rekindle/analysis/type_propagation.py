@@ -69,6 +69,21 @@ def propagate_types(
     return _Propagation(graph, grad_enabled, quickly, every_branch).run(input_types)
 
 
+def decided_branches(
+    graph: Graph, input_types: Sequence[Type | None], *, quickly: bool = False
+) -> list[tuple[Node, bool]]:
+    """The nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the first. Their
+    conditions are not constants yet."""
+    propagation = _Propagation(graph, None, quickly, every_branch=False)
+    propagation.run(input_types)
+    found = []
+    for node in graph.find_nodes("prim::If"):
+        condition = propagation.fact(node.inputs[0])
+        if isinstance(condition, _Constant) and node.inputs[0].node.kind != "prim::Constant":
+            found.append((node, bool(condition.value)))
+    return found
+
+
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
     """Write what :func:`propagate_types` found of tensors, and of those in tuples, into the graph; returns whether
     anything changed."""
@@ -329,6 +344,8 @@ class _Propagation:
         arguments = [_argument(value.type, fact) for value, fact in zip(node.inputs, inputs, strict=True)]
         if any(argument is _NOTHING for argument in arguments) or not self.is_worth_asking(node, arguments):
             return []
+        if _lacks_name(operator, arguments):
+            return []
         defaults = torch.get_default_dtype(), torch.get_default_device()
         key = (
             operator,
@@ -369,6 +386,18 @@ class _Propagation:
         if isinstance(result, list):
             return tuple(self.adjust(part, unsure) for part in result)
         return result if isinstance(result, (_Constant, tuple)) else None
+
+
+_NAMES: Final = frozenset({"ScalarType", "Layout", "MemoryFormat"})
+"""Types whose values are numbers here, of which few mean something: PyTorch may crash on another."""
+
+
+def _lacks_name(operator: Operator, arguments: Sequence[Any]) -> bool:
+    """Whether a dtype, a layout or a memory format is not known."""
+    return any(
+        isinstance(value, Unknown) and (argument.spelling or "").rstrip("?") in _NAMES
+        for value, argument in zip(arguments, operator.schema.arguments, strict=False)
+    )
 
 
 _MOST_TURNS: Final = 6

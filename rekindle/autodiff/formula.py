@@ -14,26 +14,20 @@ functions may use, they name as parameters:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
 from rekindle.autodiff.formula_text import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
-from rekindle.errors import InternalError, Source, SourceRange
-from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
-from rekindle.frontend.emitter import emit_function
-from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import EmptyResolver, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue
+from rekindle.errors import InternalError
+from rekindle.frontend.operator_texts import OperatorTexts
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
-from rekindle.syntax.parser import parse_module
-from rekindle.syntax.views import Def
 
 _CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPropagation(), DeadCodeElimination())
 
@@ -111,7 +105,7 @@ class Formula:
             f"{name}: {types[key].annotation}" for name, key in zip(names, definition.parameters, strict=True)
         )
         text = f"def {definition.word}({parameters}):\n{definition.body}"
-        graph = _emit(text, f"{definition.word} of {self.schema.qualified_name}")
+        graph = _TEXTS.emit(text, f"{definition.word} of {self.schema.qualified_name}")
         run_passes(graph, _CLEANUP)
         returns = self.result_names
         if definition.word != "composite":
@@ -156,39 +150,11 @@ def _returned_names(definition: Definition) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------------------ compiling
 
 
-class _Operators(SugaredValue):
-    """``torch`` and ``own`` within formulas: every attribute is an operator of a namespace."""
-
-    def __init__(self, namespace: str) -> None:
-        self.namespace = namespace
-
-    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        return BuiltinFunction(f"{self.namespace}::{name}")
+def _helpers() -> Mapping[str, FunctionRecord]:
+    return _index().helpers
 
 
-_NAMESPACES: Final[dict[str, SugaredValue]] = {"torch": _Operators("aten"), "own": _Operators("autodiff")}
-
-
-class _Resolver(EmptyResolver):
-    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        helper = _index().helpers.get(name)
-        return _NAMESPACES.get(name) or GLOBALS.get(name) if helper is None else FunctionValue(helper)
-
-
-def _emit(text: str, name: str) -> Graph:
-    (statement,) = parse_module(Source(text))
-    return emit_function(Def(statement.tree), _Resolver(), name=name)[0]
-
-
-def _helper(text: str) -> FunctionRecord:
-    (statement,) = parse_module(Source(text))
-    definition = Def(statement.tree)
-    name = definition.name.name
-
-    def define(record: FunctionRecord) -> None:
-        record.define(*emit_function(definition, _Resolver(), name=name))
-
-    return FunctionRecord(name, definer=define)
+_TEXTS: Final = OperatorTexts(_helpers, {"own": "autodiff"})
 
 
 # -------------------------------------------------------------------------------------------------------------- finding
@@ -215,7 +181,7 @@ def _index() -> _Index:
 
 def _add(index: _Index, family: str, definition: Definition) -> None:
     if definition.word == "def":
-        index.helpers[definition.operators[0]] = _helper(definition.body)
+        index.helpers[definition.operators[0]] = _TEXTS.helper(definition.body)
         return
     for operator in definition.operators:
         index.families[operator] = family

@@ -21,19 +21,14 @@ one definition. Types are not written where the schema of the operator tells the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rekindle.errors import InternalError
 
-_WORDS: Final = ("backward", "forward", "composite", "def", "constant")
-_START: Final = re.compile(r"\n(?=(?:backward|forward|composite|def|constant) |#)")
-_HEAD: Final = re.compile(
-    r"(?P<word>backward|forward|composite) (?P<operators>[\w.]+(?:,\s*[\w.]+)*)"
-    r"\((?P<parameters>[^)]*)\)(?: -> (?P<targets>[\w, ]+))?:[^\S\n]*\n(?P<body>.*)",
-    re.DOTALL,
-)
+FORMULAS: Final = ("backward", "forward", "composite")
+"""The words before definitions that tell something of operators."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -48,22 +43,29 @@ class Definition:
     body: str
 
 
-def read_definitions(text: str) -> Iterator[Definition]:
-    """The definitions of a text, in order."""
-    for part in _START.split(text.strip("\n")):
+def read_definitions(text: str, words: Sequence[str] = FORMULAS) -> Iterator[Definition]:
+    """The definitions of a text, in order. ``words`` are those that may stand before what tells of operators."""
+    for part in re.split(rf"\n(?=(?:{'|'.join(words)}|def|constant) |#)", text.strip("\n")):
         word = part.partition(" ")[0]
         if word == "def":
             yield Definition(word, (part[4 : part.index("(")],), (), (), part.rstrip() + "\n")
         elif word == "constant":
             yield Definition(word, _names(part[len(word) :]), (), (), part)
         elif not word.startswith("#"):
-            yield _read_head(part)
+            yield _read_head(part, words)
 
 
-def _read_head(part: str) -> Definition:
+_HEAD: Final = re.compile(
+    r"(?P<word>\w+) (?P<operators>[\w.]+(?:,\s*[\w.]+)*)"
+    r"\((?P<parameters>[^)]*)\)(?: -> (?P<targets>[\w, ]+))?:[^\S\n]*\n(?P<body>.*)",
+    re.DOTALL,
+)
+
+
+def _read_head(part: str, words: Sequence[str]) -> Definition:
     found = _HEAD.fullmatch(part.rstrip() + "\n")
-    if found is None or (found["word"] == "backward") != (found["targets"] is not None):
-        raise InternalError(f"the head of a formula cannot be read (it begins with one of {_WORDS}):\n{part}")
+    if found is None or found["word"] not in words or (found["word"] == "backward") != (found["targets"] is not None):
+        raise InternalError(f"the head of a formula cannot be read (it begins with one of {tuple(words)}):\n{part}")
     return Definition(
         found["word"],
         _names(found["operators"]),

@@ -19,6 +19,7 @@ from rekindle.errors.diagnostics import (
 )
 from rekindle.errors.exceptions import (
     ArgumentError as ArgumentError,
+    BatchingError as BatchingError,
     CompileError as CompileError,
     DifferentiationError as DifferentiationError,
     GivenUpError as GivenUpError,

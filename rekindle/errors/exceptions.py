@@ -121,6 +121,10 @@ class RuleError(CompileError):
     """A rewrite rule that cannot be, or whose replacement does something else than its pattern."""
 
 
+class BatchingError(CompileError):
+    """A program cannot be made one for a batch as it was asked for."""
+
+
 class GraphError(RekindleError):
     """A misuse of the graph API. The graph is left as it was."""
 

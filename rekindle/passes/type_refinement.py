@@ -7,7 +7,8 @@
       %3 : int = aten::dim(%2)                       %3 : int = aten::dim(%2)
       return (%3)                                    return (%3)
 
-By itself it makes nothing faster: a peephole then knows the answer to what a graph asks of a tensor.
+By itself it makes nothing faster: a peephole then knows the answer to what a graph asks of a tensor. Branches that
+follow from what is known are decided first, since what comes out of them depends on it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.type_propagation import propagate_types, refine_types
+from rekindle.analysis.type_propagation import decided_branches, propagate_types, refine_types
 from rekindle.ir.graph import Graph
+from rekindle.ir.types import Type
+from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
+from rekindle.passes.constant_propagation import ConstantPropagation
 
 ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"})
 """Kinds of nodes whose result follows from the type of a tensor."""
@@ -37,7 +41,20 @@ class TypeRefinement:
         if self.only_if_asked and not any(node.kind in ASKS for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
+        decided = self._decide(graph, inputs)
         types = propagate_types(graph, inputs, quickly=self.quickly, every_branch=True)
         if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
-            return False
-        return refine_types(graph, types)
+            return decided
+        return refine_types(graph, types) or decided
+
+    def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
+        """Take the branches that are known to be taken."""
+        changed = False
+        for node, first in decided_branches(graph, inputs, quickly=self.quickly):
+            if may_change("decide", node):
+                with graph.inserting_before(node):
+                    node.replace_input(0, graph.insert_constant(first))
+                changed = True
+        if changed:
+            run_nested(ConstantPropagation(), graph)
+        return changed

@@ -219,9 +219,11 @@ class _Derived:
         if node.kind != "prim::If" and not self._is_operator(node):
             return None
         roots = [self.known[each] for each in self._sources(value)]
-        if not roots or None in roots:
+        found = [root for root in roots if root is not None]
+        # Of branches it is enough to know one: it may be the one that is taken.
+        if not found or (len(found) < len(roots) and node.kind != "prim::If"):
             return None
-        return frozenset[Value]().union(*(root for root in roots if root is not None))
+        return frozenset[Value]().union(*found)
 
     def _is_operator(self, node: Node) -> bool:
         """Whether ``node`` computes something of tensors and constants alone."""

@@ -1,3 +1,3 @@
-"""Programs to programs: edited, rewritten, differentiated."""
+"""Programs to programs: edited, rewritten, batched, differentiated."""
 
 from rekindle.transforms import editing as editing, rewriting as rewriting

@@ -498,3 +498,17 @@ def test_beside_runs_of_operators(tmp_path: Path, shard: int) -> None:
                 continue  # not a program: the sweep over operators counts those
             told += check_run(graph, case.arguments, shard) > 0
     assert told > 20
+
+
+def test_a_dtype_that_is_not_known_is_not_guessed() -> None:
+    """PyTorch crashes on numbers that are no dtype."""
+    graph = parse_graph(
+        """
+graph(%x : Float(2, 2), %dtype : int, %no : bool):
+  %none : NoneType = prim::Constant()
+  %y : Tensor = aten::to(%x, %dtype, %no, %no, %none)
+  return (%y)
+""".lstrip()
+    )
+    facts = propagate_types(graph, [None, None, None], quickly=True)
+    assert facts[graph.outputs[0]] == TENSOR

@@ -257,7 +257,7 @@ class TooLong(Exception):
     """An entry took longer than :data:`LIMIT`."""
 
 
-def _too_long(*_: object) -> None:
+def too_long(*_: object) -> None:
     raise TooLong(f"took longer than {LIMIT} s")
 
 
@@ -329,7 +329,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.worker:
         torch.set_num_threads(1)
         os.environ.pop("REKINDLE_VERIFY", None)  # what is made here is verified once, when it is done
-        signal.signal(signal.SIGALRM, _too_long)
+        signal.signal(signal.SIGALRM, too_long)
         serve(options.worker, lambda name: asdict(_limited(name)))
         return 0
     names = options.only.split(",") if options.only else list(database())

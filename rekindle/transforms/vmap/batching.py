@@ -1,0 +1,534 @@
+"""A graph for one example becomes a graph for a batch of them.
+
+.. code-block:: text
+
+    graph(%x : Tensor, %w : Tensor):              graph(%x : Tensor, %w : Tensor):
+      %0 : int = prim::Constant[value=0]()          %0 : int = prim::Constant[value=1]()
+      %1 : Tensor = aten::select(%x, %0, %0)  →     %1 : Tensor = aten::select(%x, %0, %zero)
+      %2 : Tensor = aten::sigmoid(%w)               %2 : Tensor = aten::sigmoid(%w)
+      %3 : Tensor = aten::mul(%1, %2)               %3 : Tensor = aten::mul(%1, %2)
+      return (%3)                                   return (%3)
+
+A tensor that differs between the examples has them as its first dimension; one that does not stays as it is, and what
+is computed of such alone is computed once. A number that differs is a tensor with one number for each example; a list,
+a tuple or a dict has tensors that all differ.
+
+An operator is computed by its rule (:mod:`rekindle.transforms.vmap.rules`), and without one by a loop over the
+examples. Where examples take different branches, or leave loops at different times, each is computed with the examples
+that take it and no others, so that nothing is computed, and no error raised, that an example alone would not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from rekindle.analysis.effects import is_nondeterministic, may_write
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.errors import BatchingError, SourceRange
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorType, Type
+from rekindle.passes.constants import constant_bool
+from rekindle.transforms.vmap.rule import Rule, helper, rule_of
+from rekindle.transforms.vmap.rules.facts import UNCHANGED
+from rekindle.transforms.vmap.scalars import is_number, word_of
+from rekindle.transforms.vmap.spread import Spread, is_for_each, passes_on, used_within, written_by
+
+Randomness = Literal["error", "same", "different"]
+
+_LIST: Final = ListType(TENSOR)
+_OPTIONAL: Final = OptionalType(TENSOR)
+
+
+class NeedsLoop(Exception):
+    """There is something that only a loop over the examples can do, around all of the program. Says what, and where."""
+
+    def __init__(self, reason: str, range: SourceRange) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.range = range
+
+
+@dataclass(slots=True, frozen=True)
+class Looped:
+    """Something that is computed example by example: which kind of node, where in the source, and why."""
+
+    kind: str
+    range: SourceRange
+    reason: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """What stands for the program's values at some place. ``size`` is how many examples there are, ``values`` what
+    stands for values so far. ``outer`` is what holds around this place, of which ``chosen`` are the examples here."""
+
+    size: Value
+    values: dict[Value, Value]
+    outer: Batch | None = None
+    choose: Callable[[Value, Value], Value] | None = None
+    """Takes a value of the program and what stands for it in ``outer``, and gives what stands for it here."""
+
+
+@dataclass(slots=True)
+class Batcher:
+    """Writes the batched form of ``source`` to the insertion point of ``graph``."""
+
+    source: Graph
+    graph: Graph
+    randomness: Randomness
+    spread: Spread
+    looped: list[Looped] = field(default_factory=list)
+    by_rule: list[str] = field(default_factory=list)
+
+    # ---------------------------------------------------------------------------------------------------- what is known
+
+    def is_batched(self, value: Value) -> bool:
+        return value in self.spread.batched
+
+    def plain(self, batch: Batch, value: Value) -> Value:
+        """What stands for ``value``, as it was made: with the examples in front if it differs."""
+        found = batch.values.get(value)
+        if found is None:
+            assert batch.outer is not None, f"%{value.name} is not known"
+            found = self.plain(batch.outer, value)
+            if self.is_batched(value) and batch.choose is not None:
+                found = batch.choose(value, found)
+            batch.values[value] = found
+        return found
+
+    def for_each(self, batch: Batch, value: Value) -> Value:
+        """What stands for ``value`` with the examples in front, whether it differs or not."""
+        found = self.plain(batch, value)
+        return found if self.is_batched(value) else self.expanded(batch, value.type, found)
+
+    def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
+        """``value``, the same for all examples, with the examples in front; ``own`` memory for each if it is to be
+        written to."""
+        if value.type == NONE or not (may_hold_tensor(type) or is_number(type)):
+            return value
+        if is_number(type):
+            dtype = {"int": 4, "float": 7, "bool": 11}[str(type)]
+            sizes = self._insert("prim::ListConstruct", [batch.size], ListType(INT))
+            return self.graph.insert("aten::full", [sizes, value], {"dtype": dtype})
+        if isinstance(type, TensorType):
+            return self.call("own_for_each" if own else "same_for_all", value, batch.size)
+        if isinstance(type, ListType) and isinstance(type.element, TensorType):
+            return self.call("own_list_for_each" if own else "same_list_for_all", value, batch.size)
+        if isinstance(type, OptionalType) and isinstance(type.element, TensorType):
+            return self.call("same_optional_for_all", value, batch.size)
+        if type == ListType(_OPTIONAL):
+            return self.call("same_optional_list_for_all", value, batch.size)
+        raise NeedsLoop(f"a {type.annotation} that is the same for all examples is needed for each", value.node.range)
+
+    def call(self, name: str, *values: Value) -> Value:
+        """The result of a function that rules may call."""
+        (result,) = self.graph.insert_graph(helper(name), values)
+        return result
+
+    def run(self, name: str, *values: Value) -> None:
+        """Call a function that rules may call, for what it raises."""
+        self.graph.insert_graph(helper(name), values)
+
+    def _insert(self, kind: str, inputs: Sequence[Value], *types: Type) -> Value:
+        node = self.graph.insert_node(self.graph.create(kind, inputs, types=list(types)))
+        return node.outputs[0]
+
+    # ------------------------------------------------------------------------------------------------------------ nodes
+
+    def block(self, block: Block, batch: Batch) -> None:
+        """Write what is in ``block``."""
+        for node in block.nodes:
+            self.node(node, batch)
+
+    def node(self, node: Node, batch: Batch) -> None:
+        before = self.graph.insert_point.prev
+        self._node(node, batch)
+        each = before.next
+        while each is not self.graph.insert_point:
+            if not each.range.is_known:
+                each.range, each.callstack, each.scope = node.range, node.callstack, node.scope
+            each = each.next
+        for output in node.outputs:
+            made = batch.values[output]
+            if output.has_name and not made.has_name and made.node.owning_block is not None:
+                made.set_name(output.base_name)
+
+    def _node(self, node: Node, batch: Batch) -> None:
+        if self.randomness == "error" and self._is_random(node) and not _is_off(node):
+            raise BatchingError(
+                f"{node.kind} draws random numbers",
+                node.range,
+                hint="say randomness='different' for numbers of its own for each example, or randomness='same'",
+            )
+        if node.kind == "prim::If":
+            self._if(node, batch)
+        elif node.kind == "prim::Loop":
+            self._loop(node, batch)
+        elif not any(self.is_batched(value) for value in (*used_within(node), *node.outputs)):
+            self._clone(node, batch, self.plain)
+        elif self._is_random(node):
+            self._random(node, batch)
+        elif not any(self.is_batched(value) for value in used_within(node)):
+            self._clone(node, batch, self.plain)
+            for output in node.outputs:
+                if self.is_batched(output):
+                    batch.values[output] = self.expanded(
+                        batch, output.type, batch.values[output], own=output in self.spread.written
+                    )
+        elif node.blocks or node.kind == "prim::fork":
+            raise NeedsLoop(f"{node.kind} has no rule", node.range)
+        elif node.kind in UNCHANGED:
+            self._clone(node, batch, self.plain)
+        elif passes_on(node):
+            self._pass_on(node, batch)
+        else:
+            self._by_rule_or_loop(node, batch)
+
+    def _clone(self, node: Node, batch: Batch, value_of: Callable[[Batch, Value], Value]) -> Node:
+        copy = self.graph.insert_node(self.graph.create_clone(node, lambda value: value_of(batch, value)))
+        batch.values.update(zip(node.outputs, copy.outputs, strict=True))
+        return copy
+
+    def _pass_on(self, node: Node, batch: Batch) -> None:
+        if any(is_number(value.type) and self.is_batched(value) for value in (*node.inputs, *node.outputs)):
+            raise NeedsLoop("a list of numbers differs between the examples", node.range)
+        self._clone(node, batch, self._in_container)
+
+    def _in_container(self, batch: Batch, value: Value) -> Value:
+        return self.for_each(batch, value) if may_hold_tensor(value.type) else self.plain(batch, value)
+
+    def _by_rule_or_loop(self, node: Node, batch: Batch) -> None:
+        rule = rule_of(node)
+        if rule is None:
+            self._one_by_one(node, batch, "there is no rule for it")
+        elif not rule.takes_numbers and any(is_number(v.type) and self.is_batched(v) for v in node.inputs):
+            self._one_by_one(node, batch, "a number among its arguments differs between the examples")
+        elif may_write(node) and not all(self.is_batched(value) for value in written_by(node)):
+            raise NeedsLoop(f"{node.kind} writes to what is the same for all examples", node.range)
+        else:
+            self._by_rule(node, rule, batch)
+
+    def _by_rule(self, node: Node, rule: Rule, batch: Batch) -> None:
+        named = dict(zip((argument.name for argument in rule.schema.arguments), node.inputs, strict=True))
+        batched = {name for name, value in named.items() if self.is_batched(value)}
+        arguments: list[Value] = []
+        for name in rule.arguments:
+            value = named[name]
+            if name in batched or not may_hold_tensor(value.type) or not rule.expands(name):
+                arguments.append(self.plain(batch, value))
+            else:
+                arguments.append(self.for_each(batch, value))
+                batched.add(name)
+        graph = rule.graph(frozenset(batched), same=self.randomness == "same")
+        (result,) = self.graph.insert_graph(graph, [*arguments, batch.size])
+        results = [result] if len(node.outputs) == 1 else self._unpacked(result)
+        for output, made in zip(node.outputs, results, strict=True):
+            batch.values[output] = made
+        self.by_rule.append(node.kind)
+
+    def _unpacked(self, value: Value) -> list[Value]:
+        if value.node.kind == "prim::TupleConstruct":
+            return list(value.node.inputs)
+        unpack = self.graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
+        return list(self.graph.insert_node(unpack).outputs)
+
+    # ----------------------------------------------------------------------------------------------------------- chance
+
+    def _is_random(self, node: Node) -> bool:
+        return not node.blocks and node.operator is not None and is_nondeterministic(node)
+
+    def _random(self, node: Node, batch: Batch) -> None:
+        rule = rule_of(node)
+        if rule is None:
+            if self.randomness == "same":
+                raise BatchingError(
+                    f"{node.kind} has no rule that draws the same numbers for all examples",
+                    node.range,
+                    hint="draw them before, and hand them over with in_dims of None",
+                )
+            self._one_by_one(node, batch, "there is no rule for it")
+        else:
+            self._by_rule(node, rule, batch)
+
+    # ------------------------------------------------------------------------------------------------------- one by one
+
+    def _one_by_one(self, node: Node, batch: Batch, reason: str) -> None:
+        """Compute ``node`` in a loop over the examples."""
+        if any(isinstance(output.type, OptionalType) for output in node.outputs):
+            raise NeedsLoop(f"{node.kind} may return None", node.range)
+        self.looped.append(Looped(node.kind, node.range, reason))
+        lists = [self._insert("prim::ListConstruct", [], ListType(output.type)) for output in node.outputs]
+        inner = Batch(batch.size, {}, batch)
+        with self.counted(batch.size) as index:
+            inner.choose = lambda value, found: self.example(value, found, index.value)
+            copy = self._clone(node, inner, self.plain)
+            for gathered, output in zip(lists, copy.outputs, strict=True):
+                self._insert("aten::append", [gathered, output], gathered.type)
+        for output, gathered in zip(node.outputs, lists, strict=True):
+            batch.values[output] = self.stacked(output, gathered)
+
+    def counted(self, size: Value) -> _Counted:
+        """A loop over ``size`` examples: within, new nodes go to its body."""
+        return _Counted(self.graph, size)
+
+    def example(self, value: Value, found: Value, index: Value) -> Value:
+        """One of the examples in ``found``, which stands for ``value``."""
+        type = value.type
+        if is_number(type):
+            return self.call(f"example_of_{word_of(type)}", found, index)
+        if isinstance(type, TensorType):
+            return self.call("example", found, index)
+        if type == _LIST:
+            return self.call("example_of_list", found, index)
+        if type == _OPTIONAL:
+            return found if found.type == NONE else self.call("example_of_optional", found, index)
+        if type == ListType(_OPTIONAL):
+            return self.call("example_of_optional_list", found, index)
+        raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
+
+    def stacked(self, output: Value, gathered: Value) -> Value:
+        """What was gathered of all examples, in one."""
+        type = output.type
+        if not self.is_batched(output):
+            raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
+        if is_number(type):
+            return self.call(f"stacked_{word_of(type)}", gathered)
+        if isinstance(type, TensorType):
+            return self.call("stacked", gathered)
+        if type == _LIST:
+            return self.call("stacked_lists", gathered)
+        raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
+
+    # ----------------------------------------------------------------------------------------------------- control flow
+
+    def _if(self, node: Node, batch: Batch) -> None:
+        if self.is_batched(node.inputs[0]):
+            self._if_for_each(node, batch)
+            return
+        new = self.graph.create("prim::If", [self.plain(batch, node.inputs[0])], outputs=0)
+        self.graph.insert_node(new)
+        types: list[list[Type]] = []
+        for block in node.blocks:
+            inside = new.add_block()
+            within = Batch(batch.size, {}, batch)
+            with self.graph.inserting_at_end(inside):
+                self.block(block, within)
+                found = [
+                    self.for_each(within, value) if self.is_batched(output) else self.plain(within, value)
+                    for value, output in zip(block.outputs, node.outputs, strict=True)
+                ]
+            for value in found:
+                inside.add_output(value)
+            types.append([value.type for value in found])
+        for output in node.outputs:
+            batch.values[output] = new.add_output(self._type_of(output)).copy_metadata(output)
+            batch.values[output].type = self._type_of(output)
+
+    def _type_of(self, value: Value) -> Type:
+        return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
+
+    def _check_no_writes(self, node: Node, batch: Batch) -> None:
+        for block in node.blocks:
+            for inner in _nodes_within(block):
+                if may_write(inner) and not all(_is_made_in(value, block) for value in written_by(inner)):
+                    raise NeedsLoop(f"{inner.kind} writes to something where only some examples are", inner.range)
+
+    def _if_for_each(self, node: Node, batch: Batch) -> None:
+        """Each branch runs with the examples that take it, if there are any."""
+        self._check_no_writes(node, batch)
+        condition = self.plain(batch, node.inputs[0])
+        zero = self.graph.insert_constant(0)
+        chosen: list[Value] = []
+        results: list[list[Value]] = []
+        sizes: list[Value] = []
+        for number, block in enumerate(node.blocks):
+            wanted = condition if number == 0 else self.graph.insert("aten::logical_not", [condition])
+            indices = self.call("where_true", wanted)
+            size = self.graph.insert("aten::size", [indices, zero])
+            chosen.append(indices)
+            sizes.append(size)
+            results.append(self._branch(node, block, batch, indices, size))
+        for index, output in enumerate(node.outputs):
+            first, second = results[0][index], results[1][index]
+            batch.values[output] = self._merged(output, chosen, sizes, first, second)
+
+    def _branch(self, node: Node, block: Block, batch: Batch, indices: Value, size: Value) -> list[Value]:
+        new = self.graph.create("prim::If", [self.graph.insert("aten::gt", [size, 0])], outputs=0)
+        self.graph.insert_node(new)
+        some, none = new.add_block(), new.add_block()
+        within = self.choosing(batch, indices, size)
+        with self.graph.inserting_at_end(some):
+            self.block(block, within)
+            found = [self.for_each(within, value) for value in block.outputs]
+        for value in found:
+            some.add_output(value)
+        with self.graph.inserting_at_end(none):
+            for output in node.outputs:
+                none.add_output(self._insert("prim::Uninitialized", [], self._type_of(output)))
+        return [new.add_output(self._type_of(output)) for output in node.outputs]
+
+    def choosing(self, batch: Batch, indices: Value, size: Value) -> Batch:
+        """What holds for the examples with these ``indices``."""
+        return Batch(size, {}, batch, lambda value, found: self.chosen(value, found, indices))
+
+    def chosen(self, value: Value, found: Value, indices: Value) -> Value:
+        type = value.type
+        if isinstance(type, TensorType) or is_number(type):
+            return self.call("chosen", found, indices)
+        if type == _LIST:
+            return self.call("chosen_list", found, indices)
+        if type == _OPTIONAL:
+            return found if found.type == NONE else self.call("chosen_optional", found, indices)
+        raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
+
+    def _merged(self, output: Value, chosen: list[Value], sizes: list[Value], first: Value, second: Value) -> Value:
+        """The results of both branches, each example's in its place."""
+        if not (isinstance(output.type, TensorType) or is_number(output.type)):
+            raise NeedsLoop(f"the branches return a {output.type.annotation} for some examples", output.node.range)
+        return self._either(
+            sizes[1],
+            lambda: first,
+            lambda: self._either(
+                sizes[0], lambda: second, lambda: self.call("back_in_place", chosen[0], first, chosen[1], second)
+            ),
+        )
+
+    def _either(self, size: Value, if_none: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        new = self.graph.create("prim::If", [self.graph.insert("aten::eq", [size, 0])], outputs=0)
+        self.graph.insert_node(new)
+        for make in (if_none, otherwise):
+            block = new.add_block()
+            with self.graph.inserting_at_end(block):
+                value = make()
+            block.add_output(value)
+        return new.add_output(TENSOR)
+
+    def _loop(self, node: Node, batch: Batch) -> None:
+        if is_for_each(node, self.spread.batched):
+            self._loop_for_each(node, batch)
+            return
+        (block,) = node.blocks
+        starts = [
+            self.for_each(batch, value) if self.is_batched(inside) else self.plain(batch, value)
+            for value, inside in zip(node.inputs[2:], block.inputs[1:], strict=True)
+        ]
+        counts = [self.plain(batch, value) for value in node.inputs[:2]]
+        new = self.graph.insert_node(self.graph.create("prim::Loop", [*counts, *starts], outputs=0))
+        inside = new.add_block()
+        within = Batch(batch.size, {}, batch)
+        within.values[block.inputs[0]] = inside.add_input(type=INT).copy_metadata(block.inputs[0])
+        for value in block.inputs[1:]:
+            within.values[value] = inside.add_input(type=self._type_of(value))
+        with self.graph.inserting_at_end(inside):
+            self.block(block, within)
+            found = [self.plain(within, block.outputs[0])]
+            for value, carried in zip(block.outputs[1:], block.inputs[1:], strict=True):
+                found.append(self.for_each(within, value) if self.is_batched(carried) else self.plain(within, value))
+        for value in found:
+            inside.add_output(value)
+        for output in node.outputs:
+            batch.values[output] = new.add_output(self._type_of(output))
+
+    def _loop_for_each(self, node: Node, batch: Batch) -> None:
+        """The examples that go on are computed, and their results put in their places, until none goes on."""
+        self._check_no_writes(node, batch)
+        (block,) = node.blocks
+        for value in block.inputs[1:]:
+            if not (isinstance(value.type, TensorType) or is_number(value.type)):
+                raise NeedsLoop(
+                    f"a loop that examples leave at different times keeps a {value.type.annotation}", node.range
+                )
+        if any(value.node.kind == "prim::Uninitialized" for value in node.inputs[2:]):
+            raise NeedsLoop("a loop that examples leave at different times sets something as it is left", node.range)
+        graph = self.graph
+        limit, go_on = (self.for_each(batch, value) for value in node.inputs[:2])
+        starts = [self.for_each(batch, value) for value in node.inputs[2:]]
+        going = self.call(
+            "where_true", graph.insert("aten::logical_and", [graph.insert("aten::gt", [limit, 0]), go_on])
+        )
+        zero, most = graph.insert_constant(0), graph.insert_constant(2**63 - 1)
+        some = graph.insert("aten::gt", [graph.insert("aten::size", [going, zero]), 0])
+        new = graph.insert_node(graph.create("prim::Loop", [most, some, going, *starts], outputs=0))
+        inside = new.add_block()
+        number = inside.add_input(type=INT)
+        active = inside.add_input(type=TENSOR)
+        wholes = [inside.add_input(type=TENSOR) for _ in starts]
+        with graph.inserting_at_end(inside):
+            size = graph.insert("aten::size", [active, zero])
+            within = self.choosing(batch, active, size)
+            within.values[block.inputs[0]] = number
+            for value, whole in zip(block.inputs[1:], wholes, strict=True):
+                within.values[value] = self.call("chosen", whole, active)
+            self.block(block, within)
+            results = [self.for_each(within, value) for value in block.outputs[1:]]
+            following = [
+                graph.insert("aten::index_copy", [whole, zero, active, result])
+                for whole, result in zip(wholes, results, strict=True)
+            ]
+            left = graph.insert(
+                "aten::gt", [self.call("chosen", limit, active), graph.insert("aten::add", [number, 1])]
+            )
+            more = graph.insert("aten::logical_and", [left, self.for_each(within, block.outputs[0])])
+            still = self.call("chosen", active, self.call("where_true", more))
+            again = graph.insert("aten::gt", [graph.insert("aten::size", [still, zero]), 0])
+        for value in (again, still, *following):
+            inside.add_output(value)
+        new.add_output(TENSOR)
+        for output in node.outputs:
+            batch.values[output] = new.add_output(TENSOR)
+
+
+class _Counted:
+    """See :meth:`Batcher.counted`."""
+
+    def __init__(self, graph: Graph, size: Value) -> None:
+        self.graph = graph
+        true = graph.insert_constant(True)
+        self.node = graph.insert_node(graph.create("prim::Loop", [size, true], outputs=0))
+        self.body = self.node.add_block()
+        self.value = self.body.add_input(type=INT)
+        self._inserting = graph.inserting_at_end(self.body)
+
+    def __enter__(self) -> _Counted:
+        self._inserting.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            self.body.add_output(self.graph.insert_constant(True))
+        self._inserting.__exit__(None, None, None)
+
+
+def _general(type: Type) -> Type:
+    return TENSOR if isinstance(type, TensorType) else type
+
+
+def _nodes_within(block: Block) -> list[Node]:
+    found: list[Node] = []
+    for node in block.nodes:
+        found.append(node)
+        for inner in node.blocks:
+            found += _nodes_within(inner)
+    return found
+
+
+def _is_made_in(value: Value, block: Block) -> bool:
+    """Whether ``value`` is new memory that was made in ``block``."""
+    node = value.node
+    schema = node.schema
+    if not block.contains(node):
+        return False
+    if node.kind in ("prim::ListConstruct", "prim::DictConstruct"):
+        return True
+    return schema is not None and all(result.alias is None for result in schema.returns) and not passes_on(node)
+
+
+def _is_off(node: Node) -> bool:
+    """Whether a dropout is not in training mode."""
+    schema = node.schema
+    index = None if schema is None else schema.argument_index("train")
+    if index is None:
+        return False
+    return constant_bool(node.inputs[index]) is False

@@ -1,0 +1,195 @@
+"""``prim::vmap`` gives way to what computes with batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.errors import BatchingError
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import INT, TENSOR, ListType, TensorType
+from rekindle.passes import (
+    CommonSubexpressionElimination,
+    ConstantPooling,
+    ConstantPropagation,
+    DeadCodeElimination,
+    LowerSimpleTuples,
+    Pass,
+    Peephole,
+    run_passes,
+)
+from rekindle.transforms.vmap.batching import Batch, Batcher, Looped, NeedsLoop, Randomness
+from rekindle.transforms.vmap.declare import KIND, NO_DIM, source_of
+from rekindle.transforms.vmap.spread import Spread
+
+_CLEANUP: Final[tuple[Pass, ...]] = (
+    LowerSimpleTuples(),
+    Peephole(),
+    ConstantPropagation(),
+    CommonSubexpressionElimination(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+)
+
+
+@dataclass(slots=True)
+class BatchingReport:
+    """How the nodes of a program became nodes for a batch.
+
+    ``by_rule`` counts kinds that rules computed; ``looped`` is what a loop over the examples computes. With a
+    ``whole_loop`` there is nothing but such a loop, around all of the program.
+    """
+
+    by_rule: Counter[str] = field(default_factory=Counter)
+    looped: list[Looped] = field(default_factory=list)
+    whole_loop: Looped | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{sum(self.by_rule.values())} operators by rules: {', '.join(sorted(self.by_rule)) or 'none'}"]
+        looped = self.looped if self.whole_loop is None else [self.whole_loop]
+        if self.whole_loop is not None:
+            lines = ["the whole program in a loop over the examples:"]
+        elif looped:
+            lines.append(f"{len(looped)} in loops over the examples:")
+        lines += [f"  {each.kind}: {each.reason}{_place(each)}" for each in looped]
+        return "\n".join(lines)
+
+
+def _place(looped: Looped) -> str:
+    range = looped.range
+    return f" (line {range.line})" if range.is_known else ""
+
+
+def lower(graph: Graph) -> BatchingReport:
+    """Replace every ``prim::vmap`` in ``graph``, those within others first.
+
+    Raises:
+        BatchingError: something cannot be computed for a batch.
+    """
+    report = BatchingReport()
+    for node in reversed(graph.find_nodes(KIND)):
+        _lower(node, report)
+    run_passes(graph, _CLEANUP)
+    return report
+
+
+def _lower(node: Node, report: BatchingReport) -> None:
+    source, outside = source_of(node)
+    try:
+        made = _batched(node, source, report)
+    except NeedsLoop as why:
+        report.whole_loop = Looped(KIND, why.range, why.reason)
+        made = _looped(node, source)
+    with node.graph.inserting_before(node):
+        results = node.graph.insert_graph(made, [*node.inputs, *outside])
+    for output, result in zip(node.outputs, results, strict=True):
+        output.replace_all_uses_with(result)
+    node.destroy()
+
+
+def _randomness(node: Node) -> Randomness:
+    return node.get_string("randomness")  # type: ignore[return-value]  # declare puts one of them there
+
+
+def _dims(node: Node, name: str) -> list[int]:
+    return [dim for dim in node[name] if isinstance(dim, int)]  # type: ignore[union-attr]
+
+
+def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
+    """A graph with the inputs of ``source``, and what stands for them with the examples in front."""
+    graph = Graph()
+    values: dict[Value, Value] = {}
+    for value in source.inputs:
+        values[value] = graph.add_input(type=value.type).copy_metadata(value)
+    dims = _dims(node, "in_dims")
+    first = next((value for value in source.inputs[: len(dims)] if may_hold_tensor(value.type)), None)
+    if first is None:
+        raise BatchingError("vmap needs a tensor that differs between the examples", node.range)
+    helpers = Batcher(source, graph, "error", Spread(source, is_random=False))
+    number = list(source.inputs).index(first)
+    word = "size_of_batches" if isinstance(first.type, ListType) else "size_of_batch"
+    size = helpers.call(word, values[first], graph.insert_constant(dims[number]))
+    for value, dim in zip(source.inputs, dims, strict=False):
+        where = graph.insert_constant(dim)
+        if value is not first or not isinstance(first.type, TensorType):
+            helpers.run(_CHECKS[str(value.type)], values[value], where, size)
+        if dim != 0:
+            values[value] = helpers.call(_MOVES[str(value.type)], values[value], where)
+    return graph, Batch(size, values)
+
+
+_CHECKS: Final = {"Tensor": "check_size", "Tensor[]": "check_sizes", "Tensor?": "check_optional_size"}
+_MOVES: Final = {"Tensor": "batch_in_front", "Tensor[]": "batches_in_front", "Tensor?": "optional_batch_in_front"}
+
+
+def _batched(node: Node, source: Graph, report: BatchingReport) -> Graph:
+    randomness = _randomness(node)
+    spread = Spread(source, randomness == "different")
+    spread.run(source.inputs[: len(node.inputs)])
+    graph, batch = _start(node, source)
+    batcher = Batcher(source, graph, randomness, spread)
+    for value in source.inputs[len(node.inputs) :]:
+        if value in spread.batched:
+            batch.values[value] = batcher.expanded(batch, value.type, batch.values[value], own=True)
+    batcher.block(source.block, batch)
+    for value, dim in zip(source.outputs, _dims(node, "out_dims"), strict=True):
+        if dim == NO_DIM:
+            if value in spread.batched:
+                raise BatchingError(
+                    "out_dims says that a result is the same for all examples, and it differs between them",
+                    value.node.range,
+                    hint="give a dimension for it",
+                )
+            graph.add_output(batcher.plain(batch, value))
+            continue
+        graph.add_output(_moved(batcher, batcher.for_each(batch, value), dim))
+    report.by_rule.update(batcher.by_rule)
+    report.looped += batcher.looped
+    return graph
+
+
+def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
+    if dim == 0:
+        return value
+    name = "batches_moved_to" if isinstance(value.type, ListType) else "batch_moved_to"
+    return batcher.call(name, value, batcher.graph.insert_constant(dim))
+
+
+def _looped(node: Node, source: Graph) -> Graph:
+    """All of ``source`` in a loop over the examples."""
+    graph, batch = _start(node, source)
+    differ = Spread(source, is_random=False)
+    differ.batched.update(source.inputs[: len(node.inputs)])
+    batcher = Batcher(source, graph, _randomness(node), differ)
+    gathered = [graph.insert_node(_list_of(graph, value)).output for value in source.outputs]
+    with batcher.counted(batch.size) as index:
+        inner = Batch(batch.size, {}, batch, lambda value, found: batcher.example(value, found, index.value))
+        results = _cloned(batcher, inner, source)
+        for several, result in zip(gathered, results, strict=True):
+            graph.insert_node(graph.create("aten::append", [several, result], types=[several.type]))
+    for value, several, dim in zip(source.outputs, gathered, _dims(node, "out_dims"), strict=True):
+        differ.batched.add(value)
+        if dim == NO_DIM:
+            raise BatchingError(
+                "out_dims says that a result is the same for all examples, and it is computed for each",
+                value.node.range,
+                hint="give a dimension for it",
+            )
+        graph.add_output(_moved(batcher, batcher.stacked(value, several), dim))
+    return graph
+
+
+def _list_of(graph: Graph, value: Value) -> Node:
+    if value.type not in (TENSOR, ListType(TENSOR)) and value.type != INT and not may_hold_tensor(value.type):
+        raise BatchingError(f"the program returns a {value.type.annotation}, not a tensor", value.node.range)
+    return graph.create("prim::ListConstruct", types=[ListType(value.type)])
+
+
+def _cloned(batcher: Batcher, batch: Batch, source: Graph) -> Sequence[Value]:
+    for node in source.nodes:
+        copy = batcher.graph.create_clone(node, lambda value: batcher.plain(batch, value))
+        batch.values.update(zip(node.outputs, batcher.graph.insert_node(copy).outputs, strict=True))
+    return [batcher.plain(batch, value) for value in source.outputs]

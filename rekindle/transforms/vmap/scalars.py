@@ -1,0 +1,15 @@
+"""Numbers of programs that differ between examples: a tensor with one dimension, of int64, float64 or bool."""
+
+from __future__ import annotations
+
+from rekindle.ir.types import BOOL, FLOAT, INT, Type
+
+
+def is_number(type: Type) -> bool:
+    """Whether a value of this type may be kept as a tensor with one number for each example."""
+    return type in (INT, FLOAT, BOOL)
+
+
+def word_of(type: Type) -> str:
+    """What helpers for such numbers are named after: ``ints``, ``floats`` or ``bools``."""
+    return f"{type}s"

@@ -1,0 +1,1 @@
+"""Programs for one example become programs for a batch."""

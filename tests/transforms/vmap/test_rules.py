@@ -1,0 +1,35 @@
+"""The rules of batching: each names an operator that there is, and can be compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+import rekindle.ops  # noqa: F401  (fills the registry)
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.ir.registry import REGISTRY
+from rekindle.ir.verifier import verify
+from rekindle.transforms.vmap.rule import helper, helpers, operators_with_rules, rule_for
+from rekindle.transforms.vmap.rules.facts import SCALARS, UNCHANGED
+
+
+@pytest.mark.parametrize("name", operators_with_rules())
+def test_a_rule_can_be_compiled(name: str) -> None:
+    kind = f"autodiff::{name.removeprefix('own.')}" if name.startswith("own.") else f"aten::{name}"
+    operator = REGISTRY.find(kind)
+    assert operator is not None, f"there is no operator {kind}"
+    rule = rule_for(operator.schema)
+    assert rule is not None
+    tensors = [argument.name for argument in operator.schema.arguments if may_hold_tensor(argument.type)]
+    kept = [name for name in tensors if not rule.expands(name)]
+    for batched in (tensors, [each for each in tensors if each not in kept[1:]]):
+        verify(rule.graph(frozenset(batched), same=False))
+
+
+@pytest.mark.parametrize("name", helpers())
+def test_helpers_can_be_compiled(name: str) -> None:
+    verify(helper(name))
+
+
+@pytest.mark.parametrize("name", [*SCALARS, *UNCHANGED])
+def test_what_is_said_of_an_operator_is_said_of_one_that_there_is(name: str) -> None:
+    assert REGISTRY.find(name) is not None or REGISTRY.overloads(name)

@@ -1,0 +1,333 @@
+"""Programs for one example, run for a batch of them: what a loop over the examples gives."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle
+from rekindle.errors import BatchingError, NotScriptableError
+from rekindle.ir.verifier import verify
+
+
+def two_layers(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
+    w1 = w1.sigmoid()
+    x = x @ w1 + b1
+    x = x.tanh()
+    w2 = w2.sigmoid()
+    return x @ w2 + b2
+
+
+def arguments_of_two_layers() -> list[Tensor]:
+    torch.manual_seed(0)
+    return [torch.randn(5, 1), torch.randn(1, 10), torch.randn(10), torch.randn(10, 1), torch.randn(1)]
+
+
+def test_the_two_layers_of_the_blog_post() -> None:
+    x, *rest = arguments_of_two_layers()
+    batched = rekindle.vmap(two_layers, (0, None, None, None, None))
+    torch.testing.assert_close(batched(x, *rest), torch.stack([two_layers(each, *rest) for each in x]))
+    assert str(batched.report) == "5 operators by rules: aten::add, aten::matmul, aten::tanh"
+    verify(batched.graph)
+
+
+def test_what_is_the_same_for_all_examples_is_computed_once() -> None:
+    batched = rekindle.vmap(two_layers, (0, None, None, None, None))
+    (first, second) = batched.graph.find_nodes("aten::sigmoid")
+    assert first.inputs[0] is batched.graph.inputs[1]
+    assert second.inputs[0] is batched.graph.inputs[3]
+
+
+@pytest.mark.parametrize("in_dim", [0, 1, 2, -1])
+@pytest.mark.parametrize("out_dim", [0, 1, -1])
+def test_examples_may_lie_in_any_dimension(in_dim: int, out_dim: int) -> None:
+    def f(x: Tensor) -> Tensor:
+        return x.softmax(0) + x[0]
+
+    x = torch.randn(3, 4, 5)
+    expected = torch.stack([f(each) for each in x.unbind(in_dim)], out_dim)
+    torch.testing.assert_close(rekindle.vmap(f, in_dim, out_dim)(x), expected)
+
+
+def test_nested() -> None:
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        return (x * y).sum() + x.max()
+
+    x, y = torch.randn(2, 3, 4), torch.randn(3, 5, 4)
+    inner = rekindle.vmap(f, (None, 0))
+    outer = rekindle.vmap(inner, (0, 0), 1)
+    every = rekindle.vmap(outer, (0, None))
+    expected = torch.stack(
+        [torch.stack([torch.stack([f(a, b) for b in ys]) for a, ys in zip(xs, y, strict=True)], 1) for xs in x]
+    )
+    torch.testing.assert_close(every(x, y), expected)
+
+
+class Point(NamedTuple):
+    x: Tensor
+    y: Tensor
+
+
+def test_tuples_lists_and_none() -> None:
+    def f(pair: tuple[Tensor, tuple[Tensor, int]], several: list[Tensor], z: Tensor | None) -> tuple[Tensor, Point]:
+        a, (b, n) = pair
+        if z is not None:
+            a = a + z
+        return a * n, Point(several[0] + b, several[-1].sum())
+
+    a, b, c, d = torch.randn(4, 2, 3).unbind()
+    batched = rekindle.vmap(f, ((0, (None, None)), 1, None), (0, 0))
+    z = torch.randn(3)
+    whole, point = batched((a, (b, 3)), [c.t(), d.t()], z)
+    each = [f((a[i], (b, 3)), [c[i], d[i]], z) for i in range(2)]
+    torch.testing.assert_close(whole, torch.stack([first for first, _ in each]))
+    torch.testing.assert_close(point.x, torch.stack([second.x for _, second in each]))
+    torch.testing.assert_close(point.y, torch.stack([second.y for _, second in each]))
+    assert type(point).__name__ == "Point"
+
+
+# --------------------------------------------------------------------------------------------------------- control flow
+
+
+def collatz(x: Tensor) -> Tensor:
+    n = x
+    steps = torch.zeros_like(x)
+    while bool(n != 1):
+        if bool(n % 2 == 0):
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps = steps + 1
+    return steps
+
+
+def root(x: Tensor) -> tuple[Tensor, int]:
+    guess = x
+    count = 0
+    for i in range(50):
+        following = (guess + x / guess) / 2
+        count += 1
+        if bool((following - guess).abs().max() < 1e-6):
+            break
+        guess = following
+    return guess, count
+
+
+def refused(x: Tensor) -> Tensor:
+    if bool(x.sum() < 0):
+        raise ValueError("negative")
+    return x.sqrt()
+
+
+def rows(x: Tensor) -> Tensor:
+    kept = [torch.zeros(2)]
+    for i in range(x.size(0)):
+        kept.append(x[i] * i)
+    return torch.stack(kept)
+
+
+def written(x: Tensor) -> Tensor:
+    y = torch.zeros(3)
+    y[0] = x.sum()
+    y[1:] += x[:2]
+    x.mul_(2)
+    return y + x
+
+
+def chosen_size(x: Tensor) -> Tensor:
+    return x[: int(x[0].clamp(1, 3))].sum()
+
+
+def test_examples_leave_loops_and_take_branches_each_at_its_time() -> None:
+    batched = rekindle.vmap(collatz)
+    numbers = torch.tensor([1, 2, 3, 27, 97])
+    assert batched(numbers).tolist() == [0, 1, 7, 111, 118]
+    assert batched.report.whole_loop is None
+
+
+def test_a_branch_that_no_example_takes_raises_nothing() -> None:
+    batched = rekindle.vmap(refused)
+    x = torch.rand(4, 3)
+    torch.testing.assert_close(batched(x), x.sqrt())
+    with pytest.raises(ValueError, match=r"^negative$"):
+        batched(torch.stack([x[0], -x[0]]))
+
+
+@pytest.mark.parametrize("function", [rows, written, chosen_size, refused])
+def test_programs_with_control_flow_lists_and_writes(function: Callable[..., Tensor]) -> None:
+    torch.manual_seed(0)
+    shape = (4, 5, 2) if function is rows else (4, 3)
+    x = torch.rand(shape) * 3
+    expected = torch.stack([function(each.clone()) for each in x])
+    torch.testing.assert_close(rekindle.vmap(function)(x.clone()), expected)
+
+
+def test_what_has_no_rule_is_computed_in_a_loop_and_the_report_says_so() -> None:
+    def f(x: Tensor) -> Tensor:
+        return torch.histc(x, 4).cumsum(0)
+
+    batched = rekindle.vmap(f)
+    x = torch.rand(3, 7)
+    torch.testing.assert_close(batched(x), torch.stack([f(each) for each in x]))
+    (line,) = [looped.range.line for looped in batched.report.looped]
+    assert str(batched.report) == (
+        "1 operators by rules: aten::cumsum\n"
+        "1 in loops over the examples:\n"
+        f"  aten::histc: there is no rule for it (line {line})"
+    )
+
+
+def test_numbers_that_differ_are_returned_as_tensors() -> None:
+    batched = rekindle.vmap(root)
+    x = torch.tensor([[1.0, 4.0], [9.0, 100.0], [1.0, 1.0]])
+    guesses, counts = batched(x)
+    torch.testing.assert_close(guesses, torch.stack([root(each)[0] for each in x]))
+    assert counts.tolist() == [root(each)[1] for each in x]
+    assert batched.report.whole_loop is None
+
+
+def test_what_only_a_loop_can_do_is_a_loop_around_everything() -> None:
+    def f(x: Tensor) -> Tensor:
+        found = [x]
+        if bool(x.sum() > 0):
+            found.append(x * 2)
+        return torch.stack(found).sum(0)
+
+    batched = rekindle.vmap(f)
+    x = torch.tensor([[1.0, 2.0], [-1.0, -2.0]])
+    torch.testing.assert_close(batched(x), torch.stack([f(each) for each in x]))
+    looped = batched.report.whole_loop
+    assert looped is not None
+    assert str(batched.report) == (
+        "the whole program in a loop over the examples:\n"
+        "  prim::vmap: aten::append writes to something where only some examples are "
+        f"(line {looped.range.line})"
+    )
+
+
+def test_what_a_batch_cannot_return() -> None:
+    def f(x: Tensor) -> str:
+        return "x"
+
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(f)
+    assert str(caught.value).splitlines()[0] == "out_dims is 0 for the result, which is a str"
+
+
+# --------------------------------------------------------------------------------------------------------------- chance
+
+
+def test_random_numbers_are_refused_unless_something_is_said_about_them() -> None:
+    def f(x: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(x, 0.5)
+
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(f)
+    assert "aten::dropout draws random numbers" in str(caught.value)
+    assert "Hint: say randomness='different' for numbers of its own for each example, or randomness='same'" in str(
+        caught.value
+    )
+    torch.manual_seed(0)
+    x = torch.ones(8, 100)
+    same = rekindle.vmap(f, randomness="same")(x)
+    assert (same == same[0]).all()
+    different = rekindle.vmap(f, randomness="different")(x)
+    assert not (different == different[0]).all()
+
+
+def test_dropout_in_evaluation_draws_nothing() -> None:
+    def f(x: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(x, 0.5, training=False) * 2
+
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(rekindle.vmap(f)(x), x * 2)
+
+
+def test_numbers_made_from_nothing() -> None:
+    def f(x: Tensor) -> Tensor:
+        return x + torch.rand([3])
+
+    torch.manual_seed(0)
+    x = torch.zeros(5, 3)
+    different = rekindle.vmap(f, randomness="different")(x)
+    assert len(different.unique(dim=0)) == 5
+    assert len(rekindle.vmap(f, randomness="same")(x).unique(dim=0)) == 1
+
+
+# --------------------------------------------------------------------------------------------- what it is then good for
+
+
+def test_it_is_a_program_like_any_other() -> None:
+    x, *rest = arguments_of_two_layers()
+    batched = rekindle.vmap(two_layers, (0, None, None, None, None))
+    file = io.BytesIO()
+    rekindle.save(batched, file)
+    file.seek(0)
+    torch.testing.assert_close(torch.jit.load(file)(x, *rest), batched(x, *rest))
+
+
+def test_gradients_go_through_it() -> None:
+    def f(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).tanh().sum()
+
+    x, w = torch.randn(4, 3), torch.randn(3, 2, requires_grad=True)
+    (found,) = torch.autograd.grad(rekindle.vmap(f, (0, None))(x, w).sum(), w)
+    (expected,) = torch.autograd.grad((x @ w).tanh().sum(), w)
+    torch.testing.assert_close(found, expected)
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+
+def add(x: Tensor, y: Tensor, n: int) -> Tensor:
+    return x + y * n
+
+
+@pytest.mark.parametrize(
+    ("in_dims", "message"),
+    [
+        ((0, 0), "in_dims has 2 entries, and the function takes 3 arguments"),
+        (None, "in_dims says of no argument that it differs between the examples"),
+        ((0, None, 0), "in_dims is 0 for argument 'n', which is a int"),
+        (((0, 1), 0, None), "in_dims has a tuple for argument 'x', which is a Tensor"),
+    ],
+)
+def test_in_dims_that_do_not_fit(in_dims: object, message: str) -> None:
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(add, in_dims)  # type: ignore[arg-type]  # what is tested
+    assert str(caught.value).splitlines()[0] == message
+
+
+def test_batches_of_different_sizes() -> None:
+    with pytest.raises(ValueError, match=r"^vmap: the batches differ in size: 3 and 4$"):
+        rekindle.vmap(add)(torch.zeros(3), torch.zeros(4), 1)
+
+
+def test_a_result_that_differs_cannot_be_the_same_for_all() -> None:
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(add, out_dims=None)
+    assert str(caught.value).splitlines()[0] == (
+        "out_dims says that a result is the same for all examples, and it differs between them"
+    )
+
+
+def test_dimensions_out_of_range_are_those_of_an_example() -> None:
+    def f(x: Tensor) -> Tensor:
+        return x.sum(-3)
+
+    with pytest.raises(IndexError) as caught:
+        rekindle.vmap(f)(torch.zeros(2, 3, 4))
+    assert str(caught.value).splitlines()[-1] == (
+        "Dimension out of range (expected to be in range of [-2, 1], but got -3)"
+    )
+
+
+def test_a_module_is_no_function() -> None:
+    with pytest.raises(NotScriptableError) as caught:
+        rekindle.vmap(torch.nn.Linear(2, 3))
+    assert str(caught.value).splitlines()[0] == "'vmap' takes functions, not a ScriptModule"
