@@ -219,6 +219,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="every entry; write the results")
     parser.add_argument("--only", help="entries, with commas between them")
     parser.add_argument("--part", help="I/N: the I-th of N parts of all entries")
+    parser.add_argument("--again", action="store_true", help="what did not go by rules alone when results were written")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -228,11 +229,15 @@ def main(arguments: list[str] | None = None) -> int:
         serve(options.worker, lambda name: asdict(_limited(name)))
         return 0
     names = options.only.split(",") if options.only else list(database())
+    if options.again:
+        names = [name for name in names if name in committed() and not committed()[name].by_rules]
     if options.part:
         index, count = map(int, options.part.split("/"))
         names = names[index - 1 :: count]
     found = run_entries("tests.sweeps.vmap", names, [], options.jobs)
     results = {name: Result(1, {"process": "died"}) if found[name] is None else Result(**found[name]) for name in names}
+    if options.again:
+        results = committed() | results
     head = summary(results)
     for name, result in results.items():
         if result.failures or (result.counts and result.looped):
@@ -241,6 +246,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.full:
         _write(results, head)
     return 0
+
+
+def committed() -> dict[str, Result]:
+    """The results that were written last."""
+    data = json.loads((report.RESULTS / f"{STEM}.json").read_text(encoding="utf-8"))
+    counted = {name: Result(**entry) for name, entry in data["entries"].items()}
+    return counted | {name: Result(peer_fails=why) for name, why in data["outside"].items()}
 
 
 def _write(results: dict[str, Result], head: dict[str, Any]) -> None:
@@ -259,14 +271,18 @@ def _markdown(counted: dict[str, Result], outside: dict[str, str], head: dict[st
         f"gives what a loop gives. **{head['passed']}** of them ({head['percent']} %) do so here, in all of "
         f"{head['ways']} ways, **{head['by_rules']}** ({head['percent_by_rules']} %) by rules alone."
     )
+    known = report.known_failures(report.known_failures_path(STEM))
     lines = [
         "# vmap of the operator database",
         "",
         whole,
         "",
-        "| entry that fails | first failure |",
+        "| entry that fails | first failure | reason |",
         "| --- | --- | --- |",
-        *(f"| {name} | {' '.join(next(iter(r.failures.values())).split())[:200]} |" for name, r in failing.items()),
+        *(
+            f"| {name} | {' '.join(next(iter(r.failures.values())).split())[:200]} | {known.get(name, '')} |"
+            for name, r in failing.items()
+        ),
         "",
         "In a loop over the examples:",
         "",

@@ -201,6 +201,12 @@ class Batcher:
 
     def _by_rule_or_loop(self, node: Node, batch: Batch) -> None:
         rule = rule_of(node)
+        if node.kind in _READS_MEMORY:
+            raise BatchingError(
+                f"{node.kind} reads memory by strides, which are others in a batch",
+                node.range,
+                hint="select, slice or unfold the tensor instead",
+            )
         if rule is None:
             self._one_by_one(node, batch, "there is no rule for it")
         elif not rule.takes_numbers and any(is_number(v.type) and self.is_batched(v) for v in node.inputs):
@@ -478,6 +484,11 @@ class Batcher:
         new.add_output(TENSOR)
         for output in node.outputs:
             batch.values[output] = new.add_output(TENSOR)
+
+
+_READS_MEMORY: Final = frozenset(
+    {"aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter"}
+)
 
 
 class _Counted:

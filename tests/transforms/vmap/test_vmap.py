@@ -327,6 +327,38 @@ def test_dimensions_out_of_range_are_those_of_an_example() -> None:
     )
 
 
+def test_strides_are_refused() -> None:
+    def f(x: Tensor) -> Tensor:
+        return torch.as_strided(x, (2,), (1,))
+
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(f)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "aten::as_strided reads memory by strides, which are others in a batch"
+    assert lines[-1] == "Hint: select, slice or unfold the tensor instead"
+
+
+def test_indices_that_differ_and_that_do_not() -> None:
+    def rows(x: Tensor, i: Tensor) -> Tensor:
+        return x[i]
+
+    def columns(x: Tensor, i: Tensor) -> Tensor:
+        return x[:, i]
+
+    def apart(x: Tensor, i: Tensor) -> Tensor:
+        return x[i, :, i]
+
+    torch.manual_seed(0)
+    x, i = torch.randn(3, 4, 5, 6), torch.randint(0, 4, (3, 2))
+    for f in (rows, columns, apart):
+        for dims in ((0, 0), (0, None), (None, 0)):
+            arguments = [x if dims[0] == 0 else x[0], i if dims[1] == 0 else i[0]]
+            batched = rekindle.vmap(f, dims)
+            each = [[a if d is None else a[n] for a, d in zip(arguments, dims, strict=True)] for n in range(3)]
+            torch.testing.assert_close(batched(*arguments), torch.stack([f(*one) for one in each]))
+            assert not batched.report.looped
+
+
 def test_a_module_is_no_function() -> None:
     with pytest.raises(NotScriptableError) as caught:
         rekindle.vmap(torch.nn.Linear(2, 3))

@@ -26,6 +26,7 @@ from rekindle.transforms.vmap.rules import (
     chance,
     derivatives,
     facts,
+    fourier,
     helpers,
     indexing,
     layers,
@@ -44,6 +45,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "indexing": indexing.TEXT,
     "layers": layers.TEXT,
     "losses": losses.TEXT,
+    "fourier": fourier.TEXT,
     "chance": chance.TEXT,
     "derivatives": derivatives.TEXT,
 }

@@ -134,26 +134,26 @@ FAMILIES: Final[tuple[tuple[Callable[[FunctionSchema], str | None], str], ...]] 
         """
         clone contiguous to.dtype to.dtype_layout to.device to.other _to_copy alias detach detach_ positive conj
         resolve_conj resolve_neg conj_physical _conj _neg_view real imag fill.Scalar fill_.Scalar fill.Tensor
-        fill_.Tensor copy_ copy zero_ zero masked_fill.Scalar masked_fill.Tensor masked_fill_.Scalar
-        masked_fill_.Tensor nan_to_num nan_to_num_ isclose float_power.Tensor_Tensor float_power.Scalar
-        float_power.Tensor_Scalar rsub.Tensor rsub.Scalar where.self where.Scalar where.ScalarSelf where.ScalarOther
-        relu6 selu celu_ selu_ relu6_ hardtanh hardtanh_ isfinite isinf isreal isneginf isposinf square square_
-        ldexp.Tensor gelu gelu_ mish hardswish hardsigmoid logit logit_ special_logit type_as _cast_Float
-        _cast_Double subtract.Tensor multiply.Tensor divide.Tensor multiply.Scalar divide.Scalar subtract.Scalar
-        clip clip.Tensor xlogy.Tensor special_xlogy special_xlog1py special_zeta fmod.Tensor remainder.Tensor
-        lerp.Tensor lerp.Scalar addcmul addcdiv polar complex heaviside copysign.Tensor nextafter gcd lcm logaddexp
-        logaddexp2 hypot atan2 arctan2 maximum minimum fmax fmin max.other min.other floor_divide true_divide.Tensor
-        true_divide.Scalar logical_and logical_or logical_xor logical_not threshold threshold_ isnan signbit
-        frexp.Tensor tanh_backward sigmoid_backward threshold_backward gelu_backward silu_backward elu_backward
-        leaky_relu_backward softplus_backward hardtanh_backward hardswish_backward hardsigmoid_backward
-        mish_backward log_sigmoid_backward logit_backward hardshrink_backward softshrink_backward
+        fill_.Tensor copy_ copy zero_ zero masked_fill.Scalar masked_fill_.Scalar nan_to_num nan_to_num_ isclose
+        float_power.Tensor_Tensor float_power.Scalar float_power.Tensor_Scalar rsub.Tensor rsub.Scalar where.self
+        where.Scalar where.ScalarSelf where.ScalarOther relu6 selu celu_ selu_ relu6_ hardtanh hardtanh_ isfinite
+        isinf isreal isneginf isposinf square square_ ldexp.Tensor gelu gelu_ mish hardswish hardsigmoid logit
+        logit_ special_logit type_as _cast_Float _cast_Double subtract.Tensor multiply.Tensor divide.Tensor
+        multiply.Scalar divide.Scalar subtract.Scalar clip xlogy.Tensor special_xlogy special_xlog1py special_zeta
+        fmod.Tensor remainder.Tensor lerp.Tensor lerp.Scalar addcmul addcdiv polar complex heaviside copysign.Tensor
+        nextafter gcd lcm logaddexp logaddexp2 hypot atan2 arctan2 maximum minimum fmax fmin max.other min.other
+        floor_divide true_divide.Tensor true_divide.Scalar logical_and logical_or logical_xor logical_not threshold
+        threshold_ isnan signbit frexp.Tensor tanh_backward sigmoid_backward threshold_backward gelu_backward
+        silu_backward elu_backward leaky_relu_backward softplus_backward hardtanh_backward hardswish_backward
+        hardsigmoid_backward mish_backward log_sigmoid_backward logit_backward hardshrink_backward
+        softshrink_backward log_sigmoid special_ndtr
         """,
     ),
     (
         along,
         """
         softmax.int log_softmax.int _softmax _log_softmax cumsum cumprod logcumsumexp cummax cummin sort sort.stable
-        argsort argsort.stable topk special_softmax special_log_softmax _logcumsumexp
+        argsort argsort.stable topk special_softmax special_log_softmax _logcumsumexp _safe_softmax
         """,
     ),
     (
@@ -174,10 +174,11 @@ FAMILIES: Final[tuple[tuple[Callable[[FunctionSchema], str | None], str], ...]] 
         inverse linalg_inv linalg_inv_ex linalg_cholesky linalg_cholesky_ex cholesky linalg_det linalg_slogdet
         slogdet det logdet linalg_eigvalsh linalg_eigh linalg_eig linalg_eigvals linalg_svd linalg_svdvals svd
         linalg_qr qr linalg_matrix_exp matrix_exp linalg_lu_factor linalg_lu_factor_ex linalg_lu linalg_pinv
-        pinverse linalg_pinv.atol_rtol_float linalg_matrix_power matrix_power linalg_matrix_rank linalg_cond
-        linalg_ldl_factor linalg_ldl_factor_ex mT mH linalg_householder_product geqrf tril triu tril_ triu_
-        cholesky_inverse adjoint lu_unpack linalg_vander _linalg_slogdet _linalg_det _linalg_svd _linalg_eigh
-        linalg_solve linalg_solve_ex linalg_lu_solve triangular_solve cholesky_solve linalg_solve_triangular ormqr
+        pinverse linalg_pinv.atol_rtol_float linalg_matrix_power matrix_power linalg_matrix_rank
+        linalg_matrix_rank.atol_rtol_float linalg_cond linalg_ldl_factor linalg_ldl_factor_ex mT mH
+        linalg_householder_product geqrf tril triu tril_ triu_ cholesky_inverse adjoint lu_unpack _linalg_slogdet
+        _linalg_det _linalg_svd _linalg_eigh linalg_solve linalg_solve_ex linalg_lu_solve triangular_solve
+        cholesky_solve linalg_solve_triangular ormqr
         """,
     ),
     (
@@ -186,9 +187,10 @@ FAMILIES: Final[tuple[tuple[Callable[[FunctionSchema], str | None], str], ...]] 
         max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool1d_with_indices
         max_pool2d_with_indices max_pool3d_with_indices adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
         adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d reflection_pad1d reflection_pad2d
-        reflection_pad3d replication_pad1d replication_pad2d replication_pad3d upsample_nearest1d.vec
-        upsample_nearest2d.vec upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec
-        upsample_bicubic2d.vec upsample_trilinear3d.vec _upsample_bilinear2d_aa.vec _upsample_bicubic2d_aa.vec
+        reflection_pad3d replication_pad1d replication_pad2d replication_pad3d _upsample_nearest_exact1d.vec
+        _upsample_nearest_exact2d.vec _upsample_nearest_exact3d.vec upsample_nearest1d.vec upsample_nearest2d.vec
+        upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec upsample_bicubic2d.vec
+        upsample_trilinear3d.vec _upsample_bilinear2d_aa.vec _upsample_bicubic2d_aa.vec
         max_pool2d_with_indices_backward avg_pool2d_backward _adaptive_avg_pool2d_backward
         """,
     ),

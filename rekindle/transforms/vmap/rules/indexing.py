@@ -47,8 +47,44 @@ batch take_along_dim(self, indices, dim):
     return torch.take_along_dim(a, b, inner(a, dim))
 
 batch take(self, index):
-    made = torch.gather(flat(self), 1, flat(index))
+    whole = flat(self)
+    made = torch.gather(whole, 1, torch.remainder(flat(index), torch.size(whole, 1)))
     return torch.reshape(made, torch.size(index))
+
+batch index.Tensor(self, batched_self, indices, batched_indices):
+    rank, before, groups, last = 0, 0, 0, -2
+    for i in range(len(indices)):
+        each = indices[i]
+        if each is None:
+            if groups == 0:
+                before = before + 1
+        else:
+            rank = max(rank, example_rank(each, batched_indices))
+            if last != i - 1:
+                groups = groups + 1
+            last = i
+    if not batched_indices:
+        none: List[Optional[Tensor]] = [None]
+        made = torch.index(self, none + indices)
+        return torch.movedim(made, rank, 0) if groups > 1 else made
+    source = self if batched_self else same_for_all(self, batch_size)
+    every: List[Optional[Tensor]] = [
+        torch.reshape(torch.arange(batch_size, device=source.device), [batch_size] + [1] * rank)
+    ]
+    for each in indices:
+        if each is None:
+            every.append(None)
+        else:
+            every.append(with_dimensions(each, rank))
+    made = torch.index(source, every)
+    if before > 0 and groups == 1:
+        # What indices give stands in front, for the batch does; it belongs behind the dimensions that are kept.
+        made = torch.movedim(made, [1 + i for i in range(rank)], [1 + before + i for i in range(rank)])
+    return made
+
+batch masked_fill.Tensor(self, mask, value):
+    a, b = aligned(self, True, mask, True)
+    return torch.where(b, torch.to(padded(value, True, a.dim() - 1), self.dtype), a)
 
 batch embedding(weight, batched_weight, indices, batched_indices, padding_idx, scale_grad_by_freq, sparse):
     if not batched_weight:

@@ -158,6 +158,20 @@ batch grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
     )
     return torch.unflatten(made, 0, [batch_size, torch.size(input, 1)])
 
+batch grid_sampler_2d, grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    made = torch.SAME(
+        torch.flatten(input, 0, 1), torch.flatten(grid, 0, 1), interpolation_mode, padding_mode, align_corners
+    )
+    return torch.unflatten(made, 0, [batch_size, torch.size(input, 1)])
+
+batch new_zeros, new_ones, new_empty(self, size, dtype, layout, device, pin_memory):
+    return torch.SAME(self, [batch_size] + size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+
+batch new_full(self, size, fill_value, dtype, layout, device, pin_memory):
+    return torch.new_full(
+        self, [batch_size] + size, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory
+    )
+
 batch affine_grid_generator(theta, size, align_corners):
     made = torch.affine_grid_generator(
         torch.flatten(theta, 0, 1), [batch_size * size[0]] + torch.slice(size, 1), align_corners

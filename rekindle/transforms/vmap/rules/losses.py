@@ -12,9 +12,13 @@ def reduced(loss: Tensor, reduction: int) -> Tensor:
         return torch.sum(flat(loss), [1])
     return loss
 
-batch mse_loss, l1_loss, soft_margin_loss(self, batched_self, target, batched_target, reduction):
+batch mse_loss, l1_loss(self, batched_self, target, batched_target, reduction):
     a, b = aligned(self, batched_self, target, batched_target)
     return reduced(torch.SAME(a, b, 0), reduction)
+
+batch soft_margin_loss(self, target, reduction):
+    a, b = aligned(self, True, target, True)
+    return reduced(torch.soft_margin_loss(a, b, 0), reduction)
 
 batch smooth_l1_loss(self, batched_self, target, batched_target, reduction, beta):
     a, b = aligned(self, batched_self, target, batched_target)

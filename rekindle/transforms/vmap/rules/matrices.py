@@ -144,8 +144,7 @@ batch cosine_similarity(x1, x2, dim, eps):
 
 batch pairwise_distance(x1, x2, p, eps, keepdim):
     a, b = aligned(x1, True, x2, True)
-    made = torch.norm(torch.sub(a, b) + eps, p, [-1], keepdim)
-    return made
+    return torch.norm(torch.sub(a, b) + eps, p, [-1], keepdim)
 
 batch dist(self, other, p):
     a, b = aligned(self, True, other, True)
@@ -162,4 +161,39 @@ batch cov(self, correction, fweights, aweights):
     number = torch.size(whole, 2) - correction
     made = torch.bmm(less, torch.conj(torch.transpose(less, 1, 2))) / max(number, 0)
     return torch.reshape(made, [batch_size]) if self.dim() == 2 else made
+
+batch linalg_vecdot(x, y, dim):
+    a, b = aligned(x, True, y, True)
+    return torch.linalg_vecdot(a, b, dim=inner(a, dim))
+
+batch linalg_vander(x, N):
+    made = torch.linalg_vander(lifted(x), N=N)
+    return torch.squeeze(made, 1) if x.dim() == 1 else made
+
+batch linalg_multi_dot(tensors):
+    made = tensors[0]
+    for i in range(1, len(tensors)):
+        made = product(made, True, tensors[i], True)
+    return made
+
+def unused_letter(equation: str) -> str:
+    found = ""
+    for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        if found == "" and letter not in equation:
+            found = letter
+    return found
+
+def letters_used_once(terms: str) -> str:
+    found = "..." if "..." in terms else ""
+    for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz":
+        if terms.count(letter) == 1:
+            found = found + letter
+    return found
+
+batch einsum(equation, tensors):
+    sides = equation.replace(" ", "").split("->")
+    letter = unused_letter(equation)
+    result = sides[1] if len(sides) == 2 else letters_used_once(sides[0])
+    terms = ",".join([letter + term for term in sides[0].split(",")])
+    return torch.einsum(terms + "->" + letter + result, tensors)
 """

@@ -61,11 +61,17 @@ batch nuclear_norm(self, keepdim):
     made = torch.linalg_matrix_norm(self, "nuc", [1, 2], keepdim)
     return made
 
+batch frobenius_norm.dim(self, dim, keepdim):
+    return torch.frobenius_norm(self, inner_or_every(self, dim), keepdim)
+
+batch nuclear_norm.dim(self, dim, keepdim):
+    return torch.nuclear_norm(self, inner_all(self, dim), keepdim)
+
 batch renorm(self, p, dim, maxnorm):
     where = inner(self, dim)
     others = [other for other in range(1, self.dim()) if other != where]
     norms = torch.linalg_vector_norm(self, p, others, True)
-    return self * torch.where(norms > maxnorm, maxnorm / (norms + 1e-7), torch.ones_like(norms))
+    return self * torch.where(norms > maxnorm, torch.reciprocal(norms + 1e-7) * maxnorm, torch.ones_like(norms))
 
 batch aminmax(self, dim, keepdim):
     if dim is None:
@@ -84,7 +90,20 @@ batch sort(self, dim, descending):
 batch diff(self, n, dim):
     return torch.diff(self, n, inner(self, dim))
 
-batch trapz.dx, trapezoid.dx(y, dx, dim):
+batch trapz.dx(y, dx, dim):
+    return torch.trapz(y, dx=dx, dim=inner(y, dim))
+
+batch clamp.Tensor, clip.Tensor(self, min, max):
+    rank = self.dim() - 1
+    if min is not None:
+        rank = rank if rank > min.dim() - 1 else min.dim() - 1
+    if max is not None:
+        rank = rank if rank > max.dim() - 1 else max.dim() - 1
+    low = None if min is None else padded(min, True, rank)
+    high = None if max is None else padded(max, True, rank)
+    return torch.clamp(padded(self, True, rank), low, high)
+
+batch trapezoid.dx(y, dx, dim):
     return torch.trapezoid(y, dx=dx, dim=inner(y, dim))
 
 batch cumulative_trapezoid.dx(y, dx, dim):

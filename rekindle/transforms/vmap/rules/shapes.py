@@ -253,7 +253,33 @@ batch trace(self):
     return torch.sum(torch.diagonal(self, 0, 1, 2), 1)
 
 batch unfold, unfold_copy(self, dimension, size, step):
-    return lowered(torch.unfold(lifted(self), inner(self, dimension), size, step), self)
+    made = torch.unfold(lifted(self), inner(self, dimension), size, step)
+    return torch.squeeze(made, 1) if self.dim() == 1 else made
+
+batch alias_copy(self):
+    return torch.clone(self)
+
+batch permute_copy(self, dims):
+    return torch.clone(torch.permute(self, [0] + inner_all(self, dims)))
+
+batch t_copy(self):
+    return torch.clone(self if self.dim() < 3 else torch.transpose(self, 1, 2))
+
+batch view_copy(self, size):
+    return torch.clone(torch.view(self, [torch.size(self, 0)] + size))
+
+batch expand_copy(self, size):
+    return torch.clone(torch.expand(with_dimensions(self, len(size)), [torch.size(self, 0)] + size))
+
+batch meshgrid.indexing(tensors, indexing):
+    rank = len(tensors)
+    found: List[Tensor] = []
+    sizes = [torch.size(lifted(each), 1) for each in tensors]
+    for i in range(rank):
+        line = torch.reshape(tensors[i], [batch_size] + [1] * i + [sizes[i]] + [1] * (rank - 1 - i))
+        whole = torch.expand(line, [batch_size] + sizes)
+        found.append(torch.transpose(whole, 1, 2) if indexing == "xy" and rank > 1 else whole)
+    return found
 
 batch constant_pad_nd(self, pad, value):
     return torch.constant_pad_nd(self, pad, value)
