@@ -27,6 +27,7 @@ from rich.table import Table
 from benchmarks import (
     archives,
     baseline,
+    batching,
     compile_time,
     execution,
     first_calls,
@@ -219,6 +220,12 @@ def _frozen(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _batching(options: argparse.Namespace) -> list[Any]:
+    rows = batching.run(3 if options.quick else batching.ROUNDS)
+    _show("Batches: time over torch.func.vmap's, one thread", batching.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -234,6 +241,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "fork_wait": _fork_wait,
     "archives": _archives,
     "frozen": _frozen,
+    "batching": _batching,
 }
 
 
