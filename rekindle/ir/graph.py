@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final
+from weakref import WeakMethod
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir.attributes import AttributeValue, constant_attribute
@@ -196,6 +197,9 @@ class Block:
 _ROOM: Final = 1 << 20
 """Between the positions of neighbours that were numbered anew: room for twenty nodes, at least."""
 
+_MANY: Final = 16
+"""So many watchers of a graph are looked through, for those that are gone, before there are twice as many."""
+
 
 class Graph:
     """A whole function: a top-level block, and the owner of everything in it."""
@@ -203,7 +207,7 @@ class Graph:
     __slots__ = ("__weakref__", "_name_suffixes", "_names", "_next_unique", "_watchers", "block", "insert_point")
 
     def __init__(self) -> None:
-        self._watchers: list[Callable[[], None]] = []
+        self._watchers: list[Callable[[], None] | WeakMethod[Callable[[], None]]] = []
         self._next_unique = 0
         self._names: dict[str, Value] = {}
         self._name_suffixes: dict[str, int] = {}
@@ -435,17 +439,23 @@ class Graph:
         assert _transaction is not None, "rekindle.ir.transaction was not imported"
         return _transaction(self)
 
-    def watch(self, callback: Callable[[], None]) -> None:
-        """Have the next change call ``callback``, once. Attributes and types that are assigned to directly rather than
-        with ``set_attribute`` and ``set_type`` count once :meth:`note_change` is called."""
-        self._watchers.append(callback)
+    def watch(self, callback: Callable[[], None] | WeakMethod[Callable[[], None]]) -> None:
+        """Have the next change call ``callback``, once; a weak one, if its object is still there. Attributes and types
+        that are assigned to directly rather than with ``set_attribute`` and ``set_type`` count once :meth:`note_change`
+        is called."""
+        watchers = self._watchers
+        if len(watchers) >= _MANY and len(watchers) & (len(watchers) - 1) == 0:
+            watchers[:] = [each for each in watchers if not isinstance(each, WeakMethod) or each() is not None]
+        watchers.append(callback)
 
     def note_change(self) -> None:
         """Tell those who watch the graph that it has changed. All methods of graphs, blocks and nodes do so."""
         watchers = self._watchers[:]
         self._watchers.clear()
-        for callback in watchers:
-            callback()
+        for each in watchers:
+            callback = each() if isinstance(each, WeakMethod) else each
+            if callback is not None:
+                callback()
 
     # ------------------------------------------------------------------------------------------ inside
 

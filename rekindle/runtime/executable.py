@@ -42,17 +42,14 @@ class Executable:
             self.was_edited = False
         if not self.is_watching:
             self.is_watching = True
-            reference = weakref.ref(self)
-
-            def edited() -> None:
-                executable = reference()
-                if executable is not None:
-                    executable.code = executable.strategy = None
-                    executable.is_watching = False
-                    executable.was_edited = True
-
             for graph in graphs_of(record):
-                graph.watch(edited)
+                graph.watch(weakref.WeakMethod(self.forget))
+
+    def forget(self) -> None:
+        """Begin anew at the next call: a graph was edited."""
+        self.code = self.strategy = None
+        self.is_watching = False
+        self.was_edited = True
 
 
 _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()

@@ -100,3 +100,11 @@ def test_an_edit_that_changes_what_is_taken_is_told_at_the_next_call() -> None:
         "rekindle.create_function(graph, name)"
     )
     assert torch.equal(rekindle.create_function(function.graph)(X, X), X * 2)
+
+
+def test_what_is_called_does_not_gather_those_who_called_it() -> None:
+    called = rekindle.script(inner)
+    with rekindle.optimized_execution(False):
+        for _ in range(100):
+            assert torch.equal(rekindle.create_function(rekindle.script(outer).graph)(X), 1 - X)
+    assert len(called.graph._watchers) <= 32
