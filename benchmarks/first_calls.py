@@ -76,9 +76,12 @@ def run(peers: Sequence[str], workloads: Iterable[Workload] = WORKLOADS) -> Iter
 def _process(workload: Workload, peer: str, caches: str) -> dict[str, Any]:
     environment = {**os.environ, "REKINDLE_CACHE_DIR": caches, "TORCHINDUCTOR_CACHE_DIR": caches}
     command = [sys.executable, "-m", "benchmarks.first_calls", workload.name, peer]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"takes longer than {LONGEST} seconds") from None
     if done.returncode == 2:
         raise Unavailable(done.stderr.strip().splitlines()[-1])
     if done.returncode:
