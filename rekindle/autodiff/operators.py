@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from rekindle.errors import InternalError
 from rekindle.ir.execution import callable_of
-from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import REGISTRY, Effects, Operation
 from rekindle.ops.declare import implements, implements_for_node
 
 
@@ -25,7 +26,7 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
     return torch.cat([torch.zeros_like(part) if gradient is None else gradient for gradient, part in pairs], dim)
 
 
-@implements("autodiff::only_at(Any gradient, int count, int index) -> Any", passes_on=True)
+@implements("autodiff::only_at(t gradient, int count, int index) -> t?[]", passes_on=True)
 def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     """The gradients of a list of ``count`` elements, of which one was used."""
     found: list[Any] = [None] * count
@@ -33,7 +34,15 @@ def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     return found
 
 
-@implements("autodiff::added(Any a, Any b) -> Any", passes_on=True)
+@implements(
+    "autodiff::added.list(t[] a, t[]? b) -> t[]",
+    "autodiff::added.optional_list(t[]? a, t[]? b) -> t[]?",
+    "autodiff::added.dict_str(Dict(str, t) a, Dict(str, t)? b) -> Dict(str, t)",
+    "autodiff::added.optional_dict_str(Dict(str, t)? a, Dict(str, t)? b) -> Dict(str, t)?",
+    "autodiff::added.dict_int(Dict(int, t) a, Dict(int, t)? b) -> Dict(int, t)",
+    "autodiff::added.optional_dict_int(Dict(int, t)? a, Dict(int, t)? b) -> Dict(int, t)?",
+    passes_on=True,
+)
 def added(a: Any, b: Any) -> Any:
     """The sum of the gradients of two containers, any part of which may not exist: of lists element by element, of
     dicts key by key."""
@@ -70,17 +79,51 @@ def backward_of(node: Node) -> Operation:
     several = len(graph.outputs) != 1
 
     def go(*inputs: Any) -> Any:
-        again = torch.is_grad_enabled()
-        gradients, arguments = inputs[: len(given)], list(inputs[len(given) :])
-        with torch.enable_grad():
-            for index in wanted:
-                arguments[index] = _fresh(arguments[index], again)
-            results = run(*arguments)
-            outputs = [(results if several else (results,))[index] for index in given]
-            found = _gradients(outputs, [arguments[index] for index in wanted], gradients, again)
+        found = _through(run, several, given, wanted, inputs[: len(given)], list(inputs[len(given) :]))
         return found[0] if len(found) == 1 else tuple(found)
 
     return go
+
+
+@implements("autodiff::backward_of_call(str operator, int[] given, int[] wanted, ...) -> Tensor?[][]")
+def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int], *values: Any) -> list[Any]:
+    """PyTorch's autograd through one call of ``operator``: takes the gradients of its results ``given``, then its
+    arguments, and returns the gradients of its arguments ``wanted``, each as a list."""
+    run, count = _called(operator)
+    gradients, arguments = values[: len(given)], list(values[len(given) :])
+    found = _through(run, count, given, wanted, gradients, arguments)
+    return [item if isinstance(item, list) else [item] for item in found]
+
+
+@cache
+def _called(name: str) -> tuple[Callable[..., Any], bool]:
+    """What runs an operator, and whether it has several results."""
+    operator = REGISTRY.find(name)
+    if operator is None:
+        raise InternalError(f"there is no operator {name}")
+    schema = operator.schema
+    graph = Graph()
+    inputs = [graph.add_input(type=argument.type) for argument in schema.arguments]
+    node = graph.append_node(graph.create(schema.name, inputs, types=[result.type for result in schema.returns]))
+    return operator.operation_of(node), len(schema.returns) != 1
+
+
+def _through(
+    run: Callable[..., Any],
+    several: bool,
+    given: Sequence[int],
+    wanted: Sequence[int],
+    gradients: Sequence[Any],
+    arguments: list[Any],
+) -> list[Any]:
+    """The gradients of the arguments ``wanted`` of ``run``, from those of its results ``given``."""
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        for index in wanted:
+            arguments[index] = _fresh(arguments[index], again)
+        results = run(*arguments)
+        outputs = [(results if several else (results,))[index] for index in given]
+        return _gradients(outputs, [arguments[index] for index in wanted], gradients, again)
 
 
 def _numbers(node: Node, name: str) -> list[int]:
@@ -142,7 +185,7 @@ def _shaped(value: Any, by_leaf: dict[int, Tensor]) -> Any:
 # --------------------------------------------------------------------------------------------- instead of writes
 
 
-@implements("autodiff::with_item(Any list, int index, Any item) -> Any", passes_on=True)
+@implements("autodiff::with_item(t[] list, int index, t item) -> t[]", passes_on=True)
 def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
     """A list that has another item at one place."""
     found = [*list]
@@ -150,7 +193,7 @@ def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
     return found
 
 
-@implements("autodiff::without_item(Any list, int index) -> Any", passes_on=True)
+@implements("autodiff::without_item(t[] list, int index) -> t[]", passes_on=True)
 def without_item(list: Sequence[Any], index: int) -> list[Any]:
     """A list that lacks the item at one place."""
     found = [*list]
@@ -158,7 +201,7 @@ def without_item(list: Sequence[Any], index: int) -> list[Any]:
     return found
 
 
-@implements("autodiff::with_room(Any list, int index) -> Any", passes_on=True)
+@implements("autodiff::with_room(t[] list, int index) -> t[]", passes_on=True)
 def with_room(list: Sequence[Any], index: int) -> list[Any]:
     """The gradients of a list: None for the item at one place, which the given gradients lack."""
     found = [*list]
@@ -166,7 +209,7 @@ def with_room(list: Sequence[Any], index: int) -> list[Any]:
     return found
 
 
-@implements("autodiff::unsliced(Any gradient, int count, int? start, int? end, int step) -> Any", passes_on=True)
+@implements("autodiff::unsliced(t[] gradient, int count, int? start, int? end, int step) -> t[]", passes_on=True)
 def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | None, step: int) -> list[Any]:
     """The gradients of a list of ``count`` elements, of which a slice was used."""
     found: list[Any] = [None] * count
@@ -175,19 +218,31 @@ def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | 
     return found
 
 
-@implements("autodiff::with_entry(Any dict, Any key, Any value) -> Any", passes_on=True)
+@implements(
+    "autodiff::with_entry.str(Dict(str, t) dict, str key, t value) -> Dict(str, t)",
+    "autodiff::with_entry.int(Dict(int, t) dict, int key, t value) -> Dict(int, t)",
+    passes_on=True,
+)
 def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     """A dict that has another value for one key."""
     return {**dict, key: value}
 
 
-@implements("autodiff::without_entry(Any dict, Any key) -> Any", passes_on=True)
+@implements(
+    "autodiff::without_entry.str(Dict(str, t) dict, str key) -> Dict(str, t)",
+    "autodiff::without_entry.int(Dict(int, t) dict, int key) -> Dict(int, t)",
+    passes_on=True,
+)
 def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
     """The gradients of a dict but that of one entry."""
     return {each: value for each, value in dict.items() if each != key}
 
 
-@implements("autodiff::entry(Any dict, Any key) -> Any", passes_on=True)
+@implements(
+    "autodiff::entry.str(Dict(str, t) dict, str key) -> t?",
+    "autodiff::entry.int(Dict(int, t) dict, int key) -> t?",
+    passes_on=True,
+)
 def entry(dict: dict[Any, Any], key: Any) -> Any:
     """The gradient of an entry of a dict, None where there is none."""
     return dict.get(key)
@@ -238,7 +293,11 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
     return torch.stack(list(rows)).view(sizes) if rows else argument.new_zeros(sizes)
 
 
-@implements("autodiff::or_zeros(Any gradient, Any like) -> Any", passes_on=True)
+@implements(
+    "autodiff::or_zeros(Tensor(a)? gradient, Tensor like) -> Tensor(a)",
+    "autodiff::or_zeros.list(Tensor?[]? gradient, Tensor[] like) -> Tensor[]",
+    passes_on=True,
+)
 def or_zeros(gradient: Any, like: Any) -> Any:
     """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list."""
     if isinstance(like, list):

@@ -194,17 +194,23 @@ class Places:
         type = joined(a.type, b.type)
         assert type is not None
         with self.graph.inserting_at_end(place.block):
+            if isinstance(a.type, OptionalType):
+                a, b = b, a
             if not isinstance(_inner(type), TensorType):
-                both = isinstance(a.type, OptionalType) and isinstance(b.type, OptionalType)
-                types = [type if both else _inner(type)]
-                return self.graph.insert_node(self.graph.create("autodiff::added", [a, b], types=types)).output
+                return self._sum_of_containers(a, b, _inner(type))
             if not isinstance(type, OptionalType):
                 return self.graph.insert("aten::add", [a, b])
             if isinstance(a.type, OptionalType):
-                a, b = b, a
-            if isinstance(a.type, OptionalType):
                 return self.graph.insert("autodiff::sum_of", [a, b])
             return self.graph.insert("autodiff::plus", [a, b])
+
+    def _sum_of_containers(self, a: Value, b: Value, type: Type) -> Value:
+        """The sum of two containers, of which ``a`` exists unless neither may."""
+        both = [
+            self.fitting(each, OptionalType(type) if isinstance(each.type, OptionalType) else type) for each in (a, b)
+        ]
+        types = [both[0].type]
+        return self.graph.insert_node(self.graph.create("autodiff::added", both, types=types)).output
 
     def value(self, gradient: GradientOf, place: Place) -> Value:
         """``gradient`` as one value at ``place``."""

@@ -23,7 +23,7 @@ from rekindle.autodiff.places import GradientOf, Place, Places, constant, gradie
 from rekindle.autodiff.steps import Step, can_be_recomputed
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType, Type
+from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorType, Type
 
 
 @dataclass(slots=True, eq=False)
@@ -206,27 +206,53 @@ class Scope:
                 hint="take the tensors out one by one",
             )
         given = [index for index, output in enumerate(node.outputs) if output in self.gradients]
+        gradients = [self.as_value(self.gradients[node.outputs[index]]) for index in given]
+        inputs = [self.mirror(value) for value in node.inputs]
+        schema = node.schema
+        if schema is None or schema.is_vararg or node.attributes:
+            found = self._backward_of_subgraph(node, gradients, inputs, given, wanted)
+        else:
+            found = self._backward_of_call(node, schema.qualified_name, [*gradients, *inputs], given, wanted)
+        for index, gradient in zip(wanted, found, strict=True):
+            self.add(node.inputs[index], gradient)
+
+    def _backward_of_call(
+        self, node: Node, name: str, inputs: Sequence[Value], given: list[int], wanted: list[int]
+    ) -> list[Value]:
+        """Gradients by one call of an operator, which is named."""
+        graph = self.graph
+        call = [self.constant(name), self.constant(given, ListType(INT)), self.constant(wanted, ListType(INT))]
+        parts = ListType(OptionalType(TENSOR))
+        every = graph.create("autodiff::backward_of_call", [*call, *inputs], types=[ListType(parts)], range=node.range)
+        result = graph.insert_node(every).output
+        found = []
+        for place, index in enumerate(wanted):
+            part = self.insert("aten::__getitem__", [result, self.constant(place)], parts)
+            type = node.inputs[index].type
+            if isinstance(type, TensorType) or (isinstance(type, OptionalType) and isinstance(type.element, TensorType)):
+                part = self.insert("aten::__getitem__", [part, self.constant(0)], parts.element)
+                found.append(self.places.unwrapped(part))
+            else:
+                found.append(part)
+        return found
+
+    def _backward_of_subgraph(
+        self, node: Node, gradients: Sequence[Value], inputs: Sequence[Value], given: list[int], wanted: list[int]
+    ) -> list[Value]:
+        """Gradients by a node that holds a copy of ``node``."""
         subgraph = Graph()
-        local = {value: subgraph.add_input(type=value.type) for value in dict.fromkeys(node.inputs)}
-        clone = subgraph.append_node(subgraph.create_clone(node, local.__getitem__))
+        own = iter([subgraph.add_input(type=value.type) for value in node.inputs])
+        clone = subgraph.append_node(subgraph.create_clone(node, lambda value: next(own)))
         for output in clone.outputs:
             subgraph.add_output(output)
-        places = list(local)
-        gradients = [self.as_value(self.gradients[node.outputs[index]]) for index in given]
         call = self.graph.create(
             "autodiff::backward_of",
-            [*gradients, *(self.mirror(value) for value in places)],
+            [*gradients, *inputs],
             types=[node.inputs[index].type for index in wanted],
-            attributes={
-                "Subgraph": subgraph,
-                "given": given,
-                "wanted": [places.index(node.inputs[index]) for index in wanted],
-            },
+            attributes={"Subgraph": subgraph, "given": given, "wanted": wanted},
             range=node.range,
         )
-        self.graph.insert_node(call)
-        for index, gradient in zip(wanted, call.outputs, strict=True):
-            self.add(node.inputs[index], self.places.unwrapped(gradient))
+        return [self.places.unwrapped(output) for output in self.graph.insert_node(call).outputs]
 
 
 def _is_plain(type: Type) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rekindle.autodiff.places import GradientOf, gradient_type, optional
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import NONE, TENSOR, ListType, TupleType
+from rekindle.ir.types import NONE, TENSOR, ListType, TensorType, TupleType
 from rekindle.passes.constants import constant_int
 
 if TYPE_CHECKING:
@@ -57,16 +57,19 @@ def _with_item(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
     place = scope.mirror(index)
     parts: list[Value | None] = [None, None, None]
     if whole in scope.way.needed:
-        none = scope.constant(None, NONE)
-        parts[0] = scope.insert("autodiff::with_item", [gradient, place, none], gradient_type(whole.type))
+        type = gradient_type(whole.type)
+        none = scope.constant(None, type.contained[0])
+        parts[0] = scope.insert("autodiff::with_item", [scope.places.fitting(gradient, type), place, none], type)
     if item in scope.way.needed:
-        parts[2] = scope.insert("aten::__getitem__", [gradient, place], optional(gradient_type(item.type)))
+        parts[2] = scope.insert("aten::__getitem__", [gradient, place], gradient.type.contained[0])
     return parts
 
 
 def _without_item(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
     whole, index = node.inputs
-    return [scope.insert("autodiff::with_room", [gradient, scope.mirror(index)], gradient_type(whole.type))]
+    type = gradient_type(whole.type)
+    inputs = [scope.places.fitting(gradient, type), scope.mirror(index)]
+    return [scope.insert("autodiff::with_room", inputs, type)]
 
 
 def _with_entry(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
@@ -98,9 +101,8 @@ def _looked_up(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
 
 
 def _only_at(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
-    item, _, index = node.inputs
-    type = optional(gradient_type(item.type))
-    return [scope.insert("aten::__getitem__", [gradient, scope.mirror(index)], type)]
+    place = scope.mirror(node.inputs[2])
+    return [scope.insert("aten::__getitem__", [gradient, place], gradient.type.contained[0])]
 
 
 def _with_room(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
@@ -114,8 +116,9 @@ def _without_entry(scope: Scope, node: Node, gradient: Value) -> list[Value | No
 def _slice(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
     whole, *options = node.inputs
     count = scope.graph.insert("aten::len", [scope.mirror(whole)])
-    inputs = [gradient, count, *(scope.mirror(option) for option in options)]
-    return [scope.insert("autodiff::unsliced", inputs, gradient_type(whole.type))]
+    type = gradient_type(whole.type)
+    inputs = [scope.places.fitting(gradient, type), count, *(scope.mirror(option) for option in options)]
+    return [scope.insert("autodiff::unsliced", inputs, type)]
 
 
 def _fitted(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
@@ -161,8 +164,10 @@ def _item(scope: Scope, node: Node) -> None:
     """A list of which one element is taken: no other has a gradient by that."""
     whole, index = node.inputs
     count = scope.graph.insert("aten::len", [scope.mirror(whole)])
-    inputs = [scope.as_value(scope.gradients[node.output]), count, scope.mirror(index)]
-    scope.add(whole, scope.insert("autodiff::only_at", inputs, gradient_type(whole.type)))
+    gradient = scope.as_value(scope.gradients[node.output])
+    inputs = [gradient, count, scope.mirror(index)]
+    type = TENSOR if isinstance(gradient.type, TensorType) else gradient.type
+    scope.add(whole, scope.insert("autodiff::only_at", inputs, ListType(optional(type))))
 
 
 def _tuple_item(scope: Scope, node: Node) -> None:

@@ -67,8 +67,12 @@ def text(graph: Graph) -> str:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_gradients_and_their_gradients(program: Callable[..., Any]) -> None:
     run = DifferentiableOperation(graph_of(program))
-    assert gradcheck(run, inputs())
-    assert gradgradcheck(run, inputs())
+    assert gradcheck(run, inputs(), nondet_tol=ROUNDING)
+    assert gradgradcheck(run, inputs(), nondet_tol=ROUNDING)
+
+
+ROUNDING = 1e-14
+"""After some calls a kernel takes over from operators, and may round otherwise."""
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -102,7 +106,7 @@ def test_what_has_no_formula_is_left_to_autograd() -> None:
 
     run = DifferentiableOperation(graph_of(program))
     backward = differentiate(run.graph, [True, False, True]).backward
-    assert "aten::special_i1e(" in str(backward)
+    assert 'value="aten::special_i1e"' in str(backward)
     arguments = inputs()
     assert gradcheck(run, arguments)
     assert gradgradcheck(run, arguments)

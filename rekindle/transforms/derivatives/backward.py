@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.autodiff.gradient import reverse_mode
 from rekindle.autodiff.steps import needing_gradients, steps_of
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import ListType
+from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -67,11 +67,13 @@ def way_back(graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
     """``gradient``, or zeros like ``leaf`` where it is None."""
-    type = ListType(leaf.type.element) if isinstance(leaf.type, ListType) else None
-    if type is None and not gradient.type.is_optional:
+    if gradient.type.is_subtype_of(leaf.type):
         return gradient
-    inputs = [gradient, leaf]
-    return graph.insert_node(graph.create("autodiff::or_zeros", inputs, types=[type or leaf.type])).output
+    if isinstance(leaf.type, ListType) and gradient.type != NONE:
+        wide = OptionalType(ListType(OptionalType(TENSOR)))
+        gradient = graph.insert_node(graph.create("prim::unchecked_cast", [gradient], types=[wide])).output
+    type = leaf.type if isinstance(leaf.type, ListType) else TENSOR
+    return graph.insert_node(graph.create("autodiff::or_zeros", [gradient, leaf], types=[type])).output
 
 
 def clean_up(graph: Graph) -> None:

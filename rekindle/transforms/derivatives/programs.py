@@ -11,10 +11,11 @@ from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.passes import RemoveMutation, run_passes
+from rekindle.passes import Inlining, RemoveMutation, run_passes
 from rekindle.program.function import Function
 from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
+from rekindle.transforms.derivatives.contexts import make_plain
 
 
 @dataclass(slots=True)
@@ -53,6 +54,8 @@ def program_of(function: Any) -> Program:
     if not isinstance(compiled, Function):
         raise _not_a_function(function)
     graph = compiled.graph.copy()
+    run_passes(graph, (Inlining(),))
+    make_plain(graph)
     run_passes(graph, (*REQUIRED, RemoveMutation()))
     make_functional(graph)
     run_passes(graph, REQUIRED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,13 @@ def test_graphs(program: Program, golden: GoldenTexts) -> None:
     function = rekindle.grad(program)
     graph = print_graph(function.graph, ranges=False)
     golden(f"transforms/grad_{program.__name__}", f"{graph}\n{function.code}")
+
+
+@pytest.mark.parametrize("program", PROGRAMS[::6], ids=NAMES[::6])
+def test_saved_and_loaded(program: Program) -> None:
+    function = rekindle.grad(program, argnums=(0, 1))
+    loaded = rekindle.load(io.BytesIO(function.save_to_buffer()))
+    torch.testing.assert_close(loaded(*arguments()), function(*arguments()))
 
 
 # ----------------------------------------------------------------------------------------- the other derivatives
@@ -167,6 +175,29 @@ def test_traced_programs() -> None:
     torch.testing.assert_close(rekindle.grad(traced)(x, y), y * (1 - (x * y).tanh().pow(2)))
 
 
+def test_what_is_computed_without_gradients() -> None:
+    def program(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            y = x * 2
+        return (x * y).sum()
+
+    x = arguments()[0]
+    torch.testing.assert_close(rekindle.grad(program)(x), 2 * x)
+
+
+def cube(x: Tensor) -> Tensor:
+    return x * x * x
+
+
+def test_what_is_forked() -> None:
+    def program(x: Tensor) -> Tensor:
+        cubed = rekindle.fork(cube, x)
+        return (rekindle.wait(cubed) * x).sum()
+
+    x = arguments()[0]
+    torch.testing.assert_close(rekindle.grad(program)(x), 4 * x**3)
+
+
 def test_gradients_go_back_through_derivatives_too() -> None:
     """What a derivative computes is known to PyTorch's autograd."""
     x, y, n = arguments()
@@ -261,6 +292,21 @@ def test_refusals_of_results() -> None:
         RuntimeError, match=r"a gradient is of a tensor without dimensions, and this has the sizes \[3\]"
     ):
         rekindle.grad(vector)(torch.ones(3))
+
+
+def test_refusals_of_contexts() -> None:
+    def program(x: Tensor) -> Tensor:
+        with torch.autocast("cpu"):
+            y = x.sum()
+        return y
+
+    assert refusal(rekindle.grad, program) == (
+        "gradients cannot go back through this context, a __torch__.torch.amp.autocast_mode.autocast\n"
+        "        def program(x: Tensor) -> Tensor:\n"
+        "            with torch.autocast(\"cpu\"):\n"
+        "                 ^^^^^^^^^^^^^^^^^^^^^\n"
+        "Hint: leave the context out of what is differentiated; of contexts, no_grad is known"
+    )
 
 
 def test_refusals_of_writes() -> None:
