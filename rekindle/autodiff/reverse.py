@@ -229,7 +229,7 @@ class Scope:
         for place, index in enumerate(wanted):
             part = self.insert("aten::__getitem__", [result, self.constant(place)], parts)
             type = node.inputs[index].type
-            if isinstance(type, TensorType) or (isinstance(type, OptionalType) and isinstance(type.element, TensorType)):
+            if not isinstance(type, ListType):
                 part = self.insert("aten::__getitem__", [part, self.constant(0)], parts.element)
                 found.append(self.places.unwrapped(part))
             else:

@@ -16,7 +16,7 @@ from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
-from rekindle.passes.constants import constant_int
+from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
 
 
 @dataclass(slots=True, eq=False)
@@ -211,4 +211,16 @@ def _differentiable_outputs(step: Step) -> list[Value]:
 
 def can_be_recomputed(node: Node) -> bool:
     """Whether running ``node`` again gives the same."""
-    return not is_nondeterministic(node) and not may_write(node) and not node.blocks
+    return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
+
+
+def _drops_nothing(node: Node) -> bool:
+    """Whether a node that may draw random numbers draws none, since it is not to drop anything."""
+    schema = node.schema
+    if schema is None:
+        return False
+    named = dict(zip((argument.name for argument in schema.arguments), node.inputs, strict=False))
+    known = {name: value for name, value in named.items() if is_constant(value)}
+    rates = [value_of(known[name].node) for name in ("dropout", "dropout_p") if name in known]
+    flags = [constant_bool(named[name]) for name in ("train", "training") if name in named]
+    return 0.0 in rates or False in flags

@@ -170,6 +170,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 def _filled(tree: Tree, each: Iterator[Tree]) -> Tree:
     """A tree in which one of ``each`` stands for each leaf of ``tree``."""
+    assert not isinstance(tree, dict)
     return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
 
 

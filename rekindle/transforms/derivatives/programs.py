@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from rekindle.autodiff.functional import make_functional
 from rekindle.errors import DifferentiationError, NotScriptableError
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.passes import Inlining, RemoveMutation, run_passes
 from rekindle.program.function import Function
+from rekindle.program.module import ScriptModule
 from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.contexts import make_plain
+from rekindle.transforms.derivatives.modules import function_of
+from rekindle.transforms.derivatives.trees import Tree, leaves
 
 
 @dataclass(slots=True)
@@ -25,6 +29,8 @@ class Program:
     name: str
     graph: Graph
     arguments: tuple[Argument, ...]
+    entries: dict[int, Tree] = field(default_factory=dict)
+    """The entries of arguments that are dicts, where their keys are known."""
 
     def function(self, name: str, docstring: str) -> Function:
         """The graph as a function: ``arguments`` are its parameters."""
@@ -39,10 +45,11 @@ class Program:
 
 
 def program_of(function: Any) -> Program:
-    """A copy of what ``function`` computes: a compiled function, or a Python function, which is compiled first.
+    """A copy of what ``function`` computes: a compiled function or module, or a Python function or module, which is
+    compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
 
     Raises:
-        DifferentiationError: it is neither.
+        DifferentiationError: it is none of these, or writes to what cannot be followed.
         CompileError: it cannot be compiled.
     """
     try:
@@ -51,21 +58,43 @@ def program_of(function: Any) -> Program:
         if isinstance(function, type) or not callable(function):
             raise _not_a_function(function) from error
         raise
-    if not isinstance(compiled, Function):
+    if isinstance(compiled, Function):
+        graph = compiled.graph.copy()
+        run_passes(graph, (Inlining(),))
+        program = Program(compiled.qualified_name, graph, compiled.schema.arguments)
+    elif isinstance(compiled, ScriptModule):
+        name, graph, arguments, entries = function_of(compiled)
+        program = Program(name, graph, arguments, {0: entries})
+    else:
         raise _not_a_function(function)
-    graph = compiled.graph.copy()
-    run_passes(graph, (Inlining(),))
+    _rewrite(program)
+    return program
+
+
+def _rewrite(program: Program) -> None:
+    """Make the graph one that writes to nothing, and runs nothing beside itself."""
+    graph = program.graph
     make_plain(graph)
-    run_passes(graph, (*REQUIRED, RemoveMutation()))
-    make_functional(graph)
-    run_passes(graph, REQUIRED)
-    return Program(compiled.qualified_name, graph, compiled.schema.arguments)
+    with kept(graph, [leaf for tree in program.entries.values() for leaf in leaves(tree)]):
+        run_passes(graph, (*REQUIRED, RemoveMutation()))
+        make_functional(graph)
+        run_passes(graph, REQUIRED)
+
+
+@contextmanager
+def kept(graph: Graph, values: Sequence[Value]) -> Iterator[None]:
+    """Within, ``values`` are outputs of ``graph``, so that no pass takes them away."""
+    for value in values:
+        graph.add_output(value)
+    yield
+    for _ in values:
+        graph.block.erase_output(len(graph.outputs) - 1)
 
 
 def _not_a_function(what: object) -> DifferentiationError:
     return DifferentiationError(
         f"a value of class '{type(what).__name__}' is no function",
-        hint="pass a function, or one compiled by rekindle.script or rekindle.trace",
+        hint="pass a function or a module, or one compiled by rekindle.script or rekindle.trace",
     )
 
 

@@ -1,4 +1,5 @@
-"""Arguments and results as trees: tuples are taken apart, down to what has a gradient as a whole."""
+"""Arguments and results as trees: tuples are taken apart, and dicts whose keys are known, down to what has a gradient
+as a whole."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from rekindle.autodiff.steps import is_differentiable_type
 from rekindle.errors import DifferentiationError, SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import ListType, TensorType, TupleType, Type
+from rekindle.ir.types import STRING, TENSOR, DictType, ListType, TensorType, TupleType, Type
 
-Tree = Value | tuple["Tree", ...]
+Tree = Value | tuple["Tree", ...] | dict[str, "Tree"]
 
 
 def leaves(tree: Tree) -> Iterator[Value]:
@@ -17,7 +18,7 @@ def leaves(tree: Tree) -> Iterator[Value]:
     if isinstance(tree, Value):
         yield tree
         return
-    for part in tree:
+    for part in tree.values() if isinstance(tree, dict) else tree:
         yield from leaves(part)
 
 
@@ -26,6 +27,8 @@ def refilled(tree: Tree, values: Sequence[Value]) -> Tree:
     each = iter(values)
 
     def filled(part: Tree) -> Tree:
+        if isinstance(part, dict):
+            return {key: filled(inner) for key, inner in part.items()}
         return next(each) if isinstance(part, Value) else tuple(filled(inner) for inner in part)
 
     return filled(tree)
@@ -43,10 +46,43 @@ def taken_apart(graph: Graph, value: Value) -> Tree:
     return tuple(taken_apart(graph, element) for element in elements)
 
 
+def taken_apart_like(graph: Graph, value: Value, like: Tree) -> Tree:
+    """``value`` as a tree of the form of another."""
+    if isinstance(like, Value):
+        return value
+    if isinstance(like, dict):
+        return entries(graph, value, list(like))
+    unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
+    parts = zip(graph.insert_node(unpack).outputs, like, strict=True)
+    return tuple(taken_apart_like(graph, part, other) for part, other in parts)
+
+
+def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Tree:
+    """The entries of a dict of tensors as a tree."""
+    return {
+        key: graph.insert_node(graph.create("aten::__getitem__", [value, graph.insert_constant(key)])).output
+        for key in keys
+    }
+
+
+def type_of(tree: Tree) -> Type:
+    """The type of the value that a tree is put together to."""
+    if isinstance(tree, dict):
+        return DictType(STRING, TENSOR)
+    if isinstance(tree, Value):
+        return TENSOR if isinstance(tree.type, TensorType) else tree.type
+    return TupleType(tuple(type_of(part) for part in tree))
+
+
 def put_together(graph: Graph, tree: Tree) -> Value:
     """One value of a tree, inserted."""
     if isinstance(tree, Value):
         return tree
+    if isinstance(tree, dict):
+        items: list[Value] = []
+        for key, part in tree.items():
+            items += [graph.insert_constant(key), put_together(graph, part)]
+        return graph.insert_node(graph.create("prim::DictConstruct", items, types=[type_of(tree)])).output
     parts = [put_together(graph, part) for part in tree]
     type = TupleType(tuple(part.type for part in parts))
     return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output

@@ -13,7 +13,7 @@ from rekindle.ir.types import TupleType
 from rekindle.passes import LowerSimpleTuples, run_passes
 from rekindle.program.function import Function
 from rekindle.transforms.derivatives.backward import WayBack, clean_up, way_back
-from rekindle.transforms.derivatives.programs import Program, numbers_of, program_of
+from rekindle.transforms.derivatives.programs import Program, kept, numbers_of, program_of
 from rekindle.transforms.derivatives.trees import (
     Tree,
     check_differentiable,
@@ -21,6 +21,8 @@ from rekindle.transforms.derivatives.trees import (
     put_together,
     refilled,
     taken_apart,
+    taken_apart_like,
+    type_of,
 )
 
 
@@ -43,16 +45,17 @@ class Work:
         numbers = numbers_of(argnums, program)
         arguments: list[Tree] = []
         for number in numbers:
-            arguments.append(_open_argument(graph, number))
+            arguments.append(_open_argument(program, number))
             check_differentiable(arguments[-1], f"argument {number} of '{program.basename}'")
         wanted = arguments[0] if isinstance(argnums, int) else tuple(arguments)
-        _keep_while_lowering(graph, wanted)
+        with kept(graph, list(leaves(wanted))):
+            run_passes(graph, (LowerSimpleTuples(),))
         (result,) = graph.outputs
         graph.block.erase_output(0)
         value = taken_apart(graph, result)
         aux: Value | None = None
         if has_aux:
-            if isinstance(value, Value) or len(value) != 2:
+            if not isinstance(value, tuple) or len(value) != 2:
                 raise DifferentiationError(
                     f"'{program.basename}' returns {result.type}, and not a tuple of two, of which has_aux=True would "
                     "leave the second alone",
@@ -89,10 +92,10 @@ class Work:
         known = {argument.name for argument in self.program.arguments}
         while name in known:
             name += "_"
-        type = _type_of(like)
+        type = type_of(like)
         value = self.graph.add_input(name, type)
         self.program.arguments = (*self.program.arguments, Argument(name, type))
-        return taken_apart(self.graph, value)
+        return taken_apart_like(self.graph, value, like)
 
     def shaped(self, gradients: Sequence[Value]) -> Tree:
         """Gradients in the form of what is wanted."""
@@ -111,9 +114,12 @@ class Work:
         return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
 
 
-def _open_argument(graph: Graph, number: int) -> Tree:
+def _open_argument(program: Program, number: int) -> Tree:
     """The argument as a tree; what used it uses that."""
+    graph = program.graph
     value = graph.inputs[number]
+    if number in program.entries:
+        return program.entries[number]
     if not isinstance(value.type, TupleType):
         return value
     with graph.inserting_before(graph.return_node.next):
@@ -123,17 +129,3 @@ def _open_argument(graph: Graph, number: int) -> Tree:
         if use.user.kind != "prim::TupleUnpack" or use.user.is_after(whole.node):
             use.user.replace_input(use.offset, whole)
     return tree
-
-
-def _keep_while_lowering(graph: Graph, tree: Tree) -> None:
-    """Take tuples apart that the graph makes only to take them apart, but not the leaves of ``tree``."""
-    before = len(graph.outputs)
-    for leaf in leaves(tree):
-        graph.add_output(leaf)
-    run_passes(graph, (LowerSimpleTuples(),))
-    while len(graph.outputs) > before:
-        graph.block.erase_output(len(graph.outputs) - 1)
-
-
-def _type_of(tree: Tree) -> Any:
-    return tree.type if isinstance(tree, Value) else TupleType(tuple(_type_of(part) for part in tree))
