@@ -23,7 +23,7 @@ from typing import Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.autodiff.writes import functional_form, is_view, put_back, writes_to
-from rekindle.errors import DifferentiationError
+from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Effects
 from rekindle.ir.types import TENSOR, ListType, TensorType, Type
@@ -109,14 +109,21 @@ def _is_new(whole: Value) -> bool:
     return len(returns) == len(node.outputs) and returns[whole.offset].alias is None
 
 
+def _runs_before(first: Node, second: Node) -> bool:
+    try:
+        return first.is_before(second)
+    except GraphError:
+        return False  # they stand in different branches
+
+
 def _comes_before(other: Node, node: Node, whole: Value) -> bool:
     """Whether ``other`` may run between the making of ``whole`` and ``node``."""
     if other.kind == "prim::Return":
         ends = other.owning_block
         assert ends is not None
-        if not ends.contains(node) and ends.owning_node is not None and ends.owning_node.is_before(node):
+        if not ends.contains(node) and ends.owning_node is not None and _runs_before(ends.owning_node, node):
             return True
-    elif other is node or other.is_before(node):
+    elif other is node or _runs_before(other, node):
         return True
     block = node.owning_block
     while block is not None and block.owning_node is not None and not block.contains(whole.node):
@@ -168,6 +175,8 @@ class _Functional:
         found = self.replaced.get(value)
         if found is not None:
             return found
+        if value.node.kind == "prim::Uninitialized":
+            return value  # which nobody looks at
         if value not in self.made.before and not self.aliases.reachable(value) & self.aliases.written:
             return value
         whole = self.made.of(value)

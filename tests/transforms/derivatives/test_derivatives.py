@@ -264,7 +264,7 @@ def test_refusals_of_arguments() -> None:
     )
     assert refusal(rekindle.grad, 3) == (
         "a value of class 'int' is no function\n"
-        "Hint: pass a function, or one compiled by rekindle.script or rekindle.trace"
+        "Hint: pass a function or a module, or one compiled by rekindle.script or rekindle.trace"
     )
 
 
