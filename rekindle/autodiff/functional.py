@@ -36,8 +36,8 @@ def make_functional(graph: Graph) -> None:
         DifferentiationError: it writes to something that cannot be followed.
     """
     if any(may_write(node) for node in graph.all_nodes()):
-        aliases = AliasDb(graph)
-        _Functional(graph, aliases, _Wholes(graph, aliases)).run()
+        memory = _Memory(graph)
+        _Functional(graph, memory, _Wholes(graph, memory)).run()
 
 
 @dataclass(slots=True)
@@ -53,11 +53,32 @@ class _State:
         return _State(dict(self.now), dict(self.stale))
 
 
+class _Memory:
+    """What the alias database says, less the memory of what was never given a value: nothing is known by that."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.aliases = AliasDb(graph)
+        nothing = 0
+        for node in graph.find_nodes("prim::Uninitialized"):
+            nothing |= self.aliases.reachable(node.output)
+        self._known = ~nothing
+        self.written = self.aliases.written & self._known
+        self.outside = self.aliases.outside & self._known
+
+    def of(self, value: Value) -> int:
+        """The memory that ``value`` may be."""
+        return self.aliases.memory(value) & self._known
+
+    def reachable(self, value: Value) -> int:
+        """The memory that ``value`` may be, or hold."""
+        return self.aliases.reachable(value) & self._known
+
+
 class _Wholes:
     """What each value is, or is a view of, in the program as it was written."""
 
-    def __init__(self, graph: Graph, aliases: AliasDb) -> None:
-        self.aliases = aliases
+    def __init__(self, graph: Graph, memory: _Memory) -> None:
+        self.memory = memory
         self.before: dict[Value, Value] = {}
         """What stood for the same before: for a view what it is of, for what a write returns what was written to."""
         self.escapes: dict[Value, list[Node]] = {}
@@ -77,14 +98,14 @@ class _Wholes:
         return value
 
     def _escapes_by(self, value: Value, node: Node, index: int) -> bool:
-        memory = self.aliases.memory(value)
-        if not memory & self.aliases.written:
+        memory = self.memory.of(value)
+        if not memory & self.memory.written:
             return False
         if node.kind in ("prim::Return", "prim::Loop"):
             return True
         if is_view(node) or (writes_to(node) and index == 0):
             return False
-        return writes_to(node) or any(self.aliases.reachable(output) & memory for output in node.outputs)
+        return writes_to(node) or any(self.memory.reachable(output) & memory for output in node.outputs)
 
     def is_secret(self, whole: Value, node: Node) -> bool:
         """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
@@ -146,7 +167,7 @@ def _returns_written(node: Node) -> bool:
 @dataclass(slots=True, eq=False)
 class _Functional:
     graph: Graph
-    aliases: AliasDb
+    memory: _Memory
     made: _Wholes
     state: _State = field(default_factory=_State)
     wholes: list[Value] = field(default_factory=list)
@@ -167,7 +188,7 @@ class _Functional:
 
     def _see(self, values: Sequence[Value]) -> None:
         for value in values:
-            if self.aliases.reachable(value) & self.aliases.written:
+            if self.memory.reachable(value) & self.memory.written:
                 self.wholes.append(value)
 
     def _now(self, value: Value, user: Node) -> Value:
@@ -177,7 +198,7 @@ class _Functional:
             return found
         if value.node.kind == "prim::Uninitialized":
             return value  # which nobody looks at
-        if value not in self.made.before and not self.aliases.reachable(value) & self.aliases.written:
+        if value not in self.made.before and not self.memory.reachable(value) & self.memory.written:
             return value
         whole = self.made.of(value)
         self.used.append((whole, user))
@@ -208,7 +229,7 @@ class _Functional:
                 self._turns(node)
             elif writes_to(node):
                 self._write(node)
-            elif may_write(node) and self.aliases.writes_to(node):
+            elif may_write(node) and self.memory.aliases.writes_to(node):
                 raise _refusal(node, _MEANING.get(node.kind, f"{node.kind} may write to what it is given"))
             else:
                 self._inputs(node)
@@ -227,8 +248,8 @@ class _Functional:
     def _write(self, node: Node) -> None:
         written = node.inputs[0]
         whole = self.made.of(written)
-        memory = self.aliases.memory(written)
-        if memory & self.aliases.outside:
+        memory = self.memory.of(written)
+        if memory & self.memory.outside:
             what = "an argument" if whole.node is self.graph.param_node else "something that is known outside of it"
             raise _refusal(node, f"the program writes to {what}", hint="write to a clone of it")
         arguments = [self._now(value, node) for value in node.inputs]
@@ -256,7 +277,7 @@ class _Functional:
         if self.made.is_secret(whole, writer):
             return
         for other in self.wholes:
-            if self.made.of(other) is not whole and self.aliases.reachable(other) & memory:
+            if self.made.of(other) is not whole and self.memory.reachable(other) & memory:
                 self.state.stale.setdefault(other, writer)
 
     # ---------------------------------------------------------------------------------------------------- control flow
