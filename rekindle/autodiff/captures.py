@@ -64,17 +64,20 @@ class Ledger:
     def __init__(self, forward: Graph) -> None:
         self.forward = forward
         self._found: dict[Hashable, list[Value]] = {}
+        self._doubtful = _without_value(forward)
 
-    def find(self, node: Node, inputs: list[Value]) -> list[Value]:
+    def find(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
         """The results that ``node``, of a backward graph, has in the forward graph for ``inputs`` there: a copy of it
-        is inserted as soon as all of them are known, unless there is one."""
+        is inserted as soon as all of them are known, unless there is one; not before ``block``, which ``node`` goes
+        back through, where one of them may not have a value."""
         attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
-        key = (node.kind, attributes, tuple(inputs))
+        within = block if any(value in self._doubtful for value in inputs) else self.forward.block
+        key = (node.kind, attributes, tuple(inputs), within)
         found = self._found.get(key)
         if found is None:
             local = dict(zip(node.inputs, inputs, strict=True))
             copy = self.forward.create_clone(node, local.__getitem__)
-            _insert_behind(copy, self.forward, inputs)
+            _insert_behind(copy, within, inputs)
             found = self._found[key] = list(copy.outputs)
         return found
 
@@ -89,9 +92,31 @@ class Ledger:
         return found[0]
 
 
-def _insert_behind(node: Node, graph: Graph, values: list[Value]) -> None:
-    """Insert ``node`` as soon as all of ``values`` are known: in the innermost of their blocks."""
-    block = max((block_of(value) for value in values), key=depth_of, default=graph.block)
+def _without_value(forward: Graph) -> set[Value]:
+    """The values that may have none where they are made, on ways on which nobody uses them."""
+    pending = [node.output for node in forward.find_nodes("prim::Uninitialized")]
+    found = set(pending)
+    while pending:
+        for user, offset in pending.pop().uses:
+            block = user.owning_block
+            made: list[Value] = []
+            if user.kind == "prim::Loop" and offset >= 2:
+                made = [user.outputs[offset - 2], user.blocks[0].inputs[offset - 1]]
+            elif user.kind == "prim::Return" and block is not None and block.owning_node is not None:
+                outer = block.owning_node
+                if outer.kind == "prim::Loop" and offset >= 1:
+                    made = [outer.outputs[offset - 1], block.inputs[offset]]
+                elif outer.kind == "prim::If":
+                    made = [outer.outputs[offset]]
+            fresh = [value for value in made if value not in found]
+            found.update(fresh)
+            pending += fresh
+    return found
+
+
+def _insert_behind(node: Node, within: Block, values: list[Value]) -> None:
+    """Insert ``node`` as soon as all of ``values`` are known: in the innermost of their blocks and of ``within``."""
+    block = max((within, *(block_of(value) for value in values)), key=depth_of)
     makers = [value.node for value in values if block_of(value) is block and value.node is not block.param_node]
     if not makers:
         block.prepend(node)
@@ -125,7 +150,7 @@ def settle(backward: Backward, ledger: Ledger) -> None:
     run_passes(graph, CLEANUP)
     first = len(backward.roots)
     mirrored = dict(zip(graph.inputs[first:], backward.read, strict=True))
-    _find_out_before(graph, ledger, mirrored)
+    _find_out_before(graph, ledger, mirrored, backward.scopes)
     _make_again(graph, mirrored, backward.scopes)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination()))
@@ -135,19 +160,29 @@ def settle(backward: Backward, ledger: Ledger) -> None:
     backward.read = [mirrored[value] for value in graph.inputs[first:]]
 
 
-def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value]) -> None:
+def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value], scopes: Mapping[Block, Scope]) -> None:
     """Move what needs no gradient and gives no tensor to the forward graph."""
+    forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
         if not _belongs_before(node, mirrored):
             continue
         inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
-        for output, found in zip(node.outputs, ledger.find(node, inputs), strict=True):
+        for output, found in zip(node.outputs, ledger.find(node, inputs, _block_behind(node, forward)), strict=True):
             known = next((here for here, there in mirrored.items() if there is found), None)
             if known is None:
                 known = graph.add_input(type=output.type)
                 mirrored[known] = found
             output.replace_all_uses_with(known)
         node.destroy()
+
+
+def _block_behind(node: Node, forward: Mapping[Block, Block]) -> Block:
+    """The block of the forward graph that ``node`` goes back through."""
+    block = node.owning_block
+    while block is not None and block not in forward:
+        block = block.parent
+    assert block is not None
+    return forward[block]
 
 
 def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:

@@ -250,8 +250,13 @@ class _Functional:
         whole = self.made.of(written)
         memory = self.memory.of(written)
         if memory & self.memory.outside:
-            what = "an argument" if whole.node is self.graph.param_node else "something that is known outside of it"
-            raise _refusal(node, f"the program writes to {what}", hint="write to a clone of it")
+            if whole.node is self.graph.param_node:
+                raise _refusal(node, "the program writes to an argument", hint="write to a clone of it")
+            raise _refusal(
+                node,
+                "the program writes to something that is known outside of it",
+                hint="write to a clone of it; modules in eval mode leave their buffers as they are",
+            )
         arguments = [self._now(value, node) for value in node.inputs]
         with self.graph.inserting_before(node):
             form = functional_form(self.graph, node, arguments)

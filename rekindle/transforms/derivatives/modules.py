@@ -21,7 +21,7 @@ from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
-from rekindle.passes import Inlining, run_passes
+from rekindle.passes import DeadCodeElimination, Inlining, run_passes
 from rekindle.passes.lower_graph import lower_graph
 from rekindle.program.module import ScriptModule
 from rekindle.transforms.derivatives.trees import Tree, entries
@@ -36,7 +36,7 @@ def function_of(module: ScriptModule) -> tuple[str, Graph, tuple[Argument, ...],
     """
     method = module.forward
     graph = method.graph.copy()
-    run_passes(graph, (Inlining(),))
+    run_passes(graph, (Inlining(), DeadCodeElimination()))
     paths = lower_graph(graph)
     if paths is None:
         raise DifferentiationError(

@@ -112,7 +112,7 @@ def compare(seed: int) -> None:
     program, plain = texts(seed)
     function = rekindle.CompilationUnit(program).f  # type: ignore[attr-defined]
     names: dict[str, object] = {"torch": torch, "Tensor": Tensor}
-    exec(plain, names)  # noqa: S102
+    exec(plain, names)
     eager = names["f"]
     torch.manual_seed(seed)
     x, y = torch.rand(2, 3, dtype=torch.float64).unbind()
