@@ -230,13 +230,13 @@ def test_every_strategy() -> None:
     gradient = rekindle.grad(loop)
     expected = gradient(x, y, n)
     for strategy in ("native", "profiling", "simple"):
-        rekindle.set_execution_strategy(strategy)
+        before = rekindle.set_execution_strategy(strategy)
         try:
             again = rekindle.grad(loop)
             for _ in range(3):
                 torch.testing.assert_close(again(x, y, n), expected)
         finally:
-            rekindle.set_execution_strategy("simple")
+            rekindle.set_execution_strategy(before)
 
 
 # -------------------------------------------------------------------------------------------------------- errors
