@@ -160,6 +160,8 @@ class NestBuilder:
     stores: list[Store] = field(init=False, default_factory=list)
     reductions: list[Reduction] = field(init=False, default_factory=list)
     b: Builder = field(init=False, default_factory=Builder)
+    scans: bool = field(init=False, default=False)
+    """Whether elements depend on those before them."""
     walks: list[_Walk] = field(init=False, default_factory=list)
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
@@ -307,6 +309,11 @@ class NestBuilder:
 
     # ----------------------------------------------------------------------------------------------------------- loops
 
+    def scan(self, kind: str, value: Expression) -> Expression:
+        """What comes out where ``value`` is folded along the rows up to each element."""
+        self.scans = True
+        return self.b.make(f"scan_{kind}", value.scalar, value)
+
     def prefers_across(self) -> bool:
         """Whether vectors should go across the rows: where elements that follow one another in memory belong to
         different rows, or rows are short."""
@@ -333,7 +340,7 @@ class NestBuilder:
         if self.inner:
             phases, last = arrange(self.b, accesses, self.reductions, self.stores)
         parameters = [*self.sizes, *(number for walk in self.walks for number in (walk.offset, *walk.strides))]
-        return Nest(rank, accesses, phases, last, self.inner, self.across), parameters
+        return Nest(rank, accesses, phases, last, self.inner, self.across, self.scans), parameters
 
     def _join(self) -> None:
         """Make one loop of two where all accesses go on from the end of the inner one to the next step of the outer."""

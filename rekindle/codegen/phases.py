@@ -17,6 +17,10 @@ CHEAP = frozenset(
 """Kinds that cost less than a look at the memory; the others are functions."""
 
 
+SCANS = frozenset({"scan_sum", "scan_product"})
+"""Kinds that depend on the elements before."""
+
+
 class Dependence:
     """What expressions depend on: the folded loops (without such, the innermost), and what is folded along them."""
 
@@ -34,7 +38,7 @@ class Dependence:
                 assert isinstance(expression.datum, int)
                 found = not self.accesses[expression.datum].stays
             else:
-                found = any(map(self.varies, expression.operands))
+                found = expression.kind in SCANS or any(map(self.varies, expression.operands))
             self._varies[expression] = found
         return found
 

@@ -20,8 +20,10 @@ from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
 from tests.codegen.test_joins import JOINED
 from tests.codegen.test_loops import CHAIN, CHUNKS
+from tests.codegen.test_normalization import GROUP
 from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
+from tests.codegen.test_scans import SCAN
 
 PAGE = mmap.PAGESIZE
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
@@ -106,6 +108,9 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "the largest of a row": (WHERE.replace("DIM", "-1"), [torch.randn(4, size)]),
         "joined rows": (_joining(1), [torch.randn(3, size), torch.randn(3, 2), torch.randn(3, size)]),
         "joined columns": (_joining(0), [torch.randn(size, 3), torch.randn(2, 3), torch.randn(1, 6)[:, ::2]]),
+        "sums up to each element": (SCAN.replace("DIM", "-1").replace("KIND", "cumsum"), [torch.randn(3, size)]),
+        "sums down columns": (SCAN.replace("DIM", "0").replace("KIND", "cumsum"), [torch.randn(3, size)]),
+        "groups of channels": (GROUP.replace("GROUPS", "2"), [torch.randn(2, 4, size), *torch.rand(2, 4)]),
         "kept meanwhile": (LOSS, [torch.randn(3, size)]),
     }
 

@@ -45,7 +45,7 @@ ROW_ENTRIES: Final = frozenset(
         *("softmax", "softmax.with_dtype", "log_softmax", "log_softmax.with_dtype", "logsumexp", "sum", "nansum"),
         *("nn.functional.layer_norm", "nn.functional.group_norm", "nn.functional.batch_norm"),
         *("nn.functional.batch_norm.without_cudnn", "mean", "prod", "std", "std.unbiased", "var", "var.unbiased"),
-        *("norm", "norm.fro", "norm.inf", "linalg.vector_norm"),
+        *("cumsum", "cumprod", "norm", "norm.fro", "norm.inf", "linalg.vector_norm"),
     }
 )
 """Sums and products, whose terms PyTorch takes in another order."""

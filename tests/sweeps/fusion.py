@@ -46,6 +46,24 @@ def sweep(name: str) -> tuple[Counter[str], list[str]]:
     return found, failures
 
 
+def table(rows: list[tuple[str, int, int, int]], failures: list[str]) -> str:
+    """The results as they are kept."""
+    total = [sum(row[column] for row in rows) for column in (1, 2, 3)]
+    lines = [
+        "# Kernels of single operators against PyTorch",
+        "",
+        "Samples of PyTorch's operator database in ten dtypes; where an operator works on more than one element at a",
+        "time, also with gaps between the elements and in another order in memory, and with a NaN and infinities.",
+        "",
+        "| entry | by a kernel | operator by operator | wrong |",
+        "| --- | --- | --- | --- |",
+        *(f"| {name} | {kernel} | {without} | {wrong} |" for name, kernel, without, wrong in rows),
+        f"| all {len(rows)} | {total[0]} | {total[1]} | {total[2]} |",
+        *(f"\n- {each}" for each in failures),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.sweeps.fusion")
     parser.add_argument("--full", action="store_true", help="every entry; writes the results")
@@ -63,15 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     total = [sum(row[column] for row in rows) for column in (1, 2, 3)]
     print(f"{total[0]} samples by a kernel, {total[1]} without, {total[2]} wrong")
     if options.full:
-        lines = [
-            "# Kernels of single operators against PyTorch",
-            "",
-            "Samples of PyTorch's operator database in ten dtypes.",
-        ]
-        lines += ["", "| entry | by a kernel | operator by operator | wrong |", "| --- | --- | --- | --- |"]
-        lines += [f"| {name} | {kernel} | {without} | {wrong} |" for name, kernel, without, wrong in rows]
-        lines += [f"| all {len(rows)} | {total[0]} | {total[1]} | {total[2]} |", *(f"\n- {each}" for each in failures)]
-        RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        RESULTS.write_text(table(rows, failures), encoding="utf-8")
     return 1 if failures else 0
 
 

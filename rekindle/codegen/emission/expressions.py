@@ -13,6 +13,7 @@ from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.llvm.vector_math import vector_function
 from rekindle.codegen.loops.form import Expression
 from rekindle.codegen.loops.scalars import BOOL, F32, Scalar
+from rekindle.codegen.phases import SCANS
 
 _FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _WHOLE: Final = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
@@ -36,6 +37,8 @@ class Expressions:
     target: Target
     lanes: int
     leaf: Callable[[Expression], str]
+    scan: Callable[[Expression, str], str] | None = None
+    """Writes what depends on the elements before; takes the element at hand too."""
     written: dict[Expression, str] = field(default_factory=dict)
 
     def write(self, expression: Expression) -> str:
@@ -56,6 +59,9 @@ class Expressions:
             return self.leaf(e)
         values = [self.write(operand) for operand in e.operands]
         source = e.operands[0].scalar
+        if e.kind in SCANS:
+            assert self.scan is not None
+            return self.scan(e, values[0])
         if e.kind == "cast":
             return cast(self.f, values[0], source, e.scalar, self.lanes)
         if e.kind == "select":

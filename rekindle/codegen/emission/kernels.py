@@ -55,6 +55,8 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     """
     if not target.has("f16c") and any(each.scalar is F16 for nest in kernel.nests for each in expressions_of(nest)):
         raise Unsupported("half floats, which this processor does not know")
+    if kernel.temporaries and (symbols.find("malloc") is None or symbols.find("free") is None):
+        raise Unsupported("memory for what is computed on the way")
     module = Module()
     first = 0
     for number, nest in enumerate(kernel.nests):

@@ -19,11 +19,12 @@ from rekindle.codegen.emission.folds import Fold
 from rekindle.codegen.emission.memory import Memory, load_one, spread, store_one
 from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.registers import element_type, vector
+from rekindle.codegen.emission.scans import Scan, held_type
 from rekindle.codegen.emission.walks import Bases, Walks
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.form import Expression, Kernel, Nest, Phase
 from rekindle.codegen.loops.scalars import F64, arithmetic_type
-from rekindle.codegen.phases import Dependence, parts_of
+from rekindle.codegen.phases import SCANS, Dependence, parts_of
 
 WAYS: Final = 4
 """How many vectors are folded beside each other …"""
@@ -79,6 +80,8 @@ class NestWriter:
     dependence: Dependence = field(init=False)
     lanes: int = field(init=False)
     bases: Bases = field(default_factory=list)
+    scans: dict[tuple[Expression, int], Scan] = field(default_factory=dict)
+    """Those of the phase that is written, for each vector that goes across rows."""
     fixed: Known = field(default_factory=dict)
     """What is the same for all elements."""
 
@@ -175,6 +178,7 @@ class NestWriter:
         known = dict(self.fixed)
         for phase in self.nest.phases:
             folds = self.folds(phase)
+            self._begin_scans(phase, 1)
             self.write_what_stays(phase, known, bases, "0", None)
             *outer, _ = self.nest.folded_loops
 
@@ -222,7 +226,7 @@ class NestWriter:
     def store_last(self, bases: Bases, known: Known) -> None:
         """Store what is one element for a row."""
         f, lanes = self.f, self.lanes
-        values = Expressions(f, self.target, lanes, self._leaf(bases, "0", None), known)
+        values = Expressions(f, self.target, lanes, self._leaf(bases, "0", None), written=known)
         for store in self.nest.last:
             scalar = self.nest.accesses[store.access].scalar
             value = values.write(store.value)
@@ -252,10 +256,11 @@ class NestWriter:
             folds = [Fold(self.f, each, self.lanes, self.walks.variable, len(places)) for each in phase.reductions]
             for fold in folds:
                 fold.begin()
+            self._begin_scans(phase, len(places))
 
             def body(inner: Bases, done: str, phase: Phase = phase, folds: list[Fold] = folds) -> None:
                 for way, (mine, place) in enumerate(zip(known, places, strict=True)):
-                    values = self.elements(phase, inner, mine, place, mask)
+                    values = self.elements(phase, inner, mine, place, mask, way)
                     for fold in folds:
                         number = spread(self.f, done, "i64", self.lanes) if fold.slots > 1 else ""
                         fold.take(values.write(fold.reduction.value), number, None, way)
@@ -264,7 +269,7 @@ class NestWriter:
             for way, mine in enumerate(known):
                 mine.update({fold.reduction.result: fold.lane_results(way) for fold in folds})
         for mine, place in zip(known, places, strict=True):
-            values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, place, mask), mine)
+            values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, place, mask), written=mine)
             for store in self.nest.last:
                 self.memory.store(store.access, bases[store.access], values.write(store.value), place, mask)
 
@@ -280,7 +285,7 @@ class NestWriter:
 
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
         """Compute in front of a phase what is the same for all of its elements."""
-        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), known)
+        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), written=known)
         for part in self._parts(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):
                 values.write(part)
@@ -290,9 +295,25 @@ class NestWriter:
         roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
         return dict.fromkeys(part for root in roots for part in parts_of(root))
 
-    def elements(self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None) -> Expressions:
-        """Compute and store the elements from ``at`` on: a whole vector, or those that ``mask`` tells."""
-        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), dict(known))
+    def _begin_scans(self, phase: Phase, ways: int) -> None:
+        self.scans.clear()
+        for part in self._parts(phase):
+            if part.kind in SCANS:
+                for way in range(ways):
+                    place = self.walks.variable(held_type(part, self.lanes, self.nest.across))
+                    scan = self.scans[part, way] = Scan(self.f, part, self.lanes, place, self.nest.across)
+                    scan.begin()
+
+    def elements(
+        self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None, way: int = 0
+    ) -> Expressions:
+        """Compute and store the elements from ``at`` on: a whole vector, or those that ``mask`` tells. ``way`` counts
+        the vectors that go across rows."""
+
+        def scan(expression: Expression, value: str) -> str:
+            return self.scans[expression, way].take(value)
+
+        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), scan, dict(known))
         for store in phase.stores:
             self.memory.store(store.access, bases[store.access], values.write(store.value), at, mask)
         return values

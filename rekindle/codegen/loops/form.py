@@ -47,7 +47,8 @@ class Expression:
     Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
     are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many
     iterations the folded loops have). ``cast`` makes it the type ``scalar``. The others are those that
-    :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions.
+    :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions. ``scan_sum`` and
+    ``scan_product`` are those of all elements of a row up to this one.
     """
 
     kind: str
@@ -97,11 +98,13 @@ class Nest:
     last: tuple[Store, ...] = ()
     folded: int = 0
     across: bool = False
+    is_ordered: bool = False
+    """Whether elements of a row depend on those before them."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all loops are folded."""
-        return self.folded == self.rank
+        """Whether threads share the row, because it is the only one."""
+        return self.folded == self.rank and not self.is_ordered
 
     @property
     def folded_loops(self) -> range:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from rekindle.codegen.loops.builder import Builder, Unsupported
 from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import F32, F64
+from rekindle.codegen.loops.scalars import BOOL, F32, F64
 from rekindle.codegen.operators.rules import Result, names
 
 E = Expression
@@ -24,6 +24,9 @@ class Row(Protocol):
 
     def reduce(self, kind: str, value: E) -> E:
         """Fold ``value`` along the row; see :class:`~rekindle.codegen.loops.form.Reduction`."""
+
+    def scan(self, kind: str, value: E) -> E:
+        """The ``sum`` or ``product`` of a row up to each element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +169,17 @@ def normalized(b: Builder, row: Row, input: E, weight: E | None, bias: E | None,
     if weight is not None:
         found = b.mul(found, weight)
     return found if bias is None else b.add(found, bias)
+
+
+def _cumulative(kind: str) -> Callable[..., E]:
+    def build(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
+        if self.scalar is BOOL:
+            raise Unsupported("a sum as truth values")
+        wide = b.cast(self, F64) if self.scalar is F32 else self
+        return b.cast(row.scan(kind, wide), self.scalar)
+
+    return build
+
+
+for _name, _kind in (("cumsum", "sum"), ("cumprod", "product")):
+    ROWS[f"aten::{_name}"] = (RowRule(_cumulative(_kind), dims="dim", result=Result.SUM, is_ordered=True),)

@@ -1,0 +1,74 @@
+"""Sums and products of a row up to each element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rekindle.codegen.emission.memory import spread
+from rekindle.codegen.emission.names import Function
+from rekindle.codegen.emission.registers import element_type, literal, splat, vector
+from rekindle.codegen.loops.form import Expression
+
+
+@dataclass(slots=True)
+class Scan:
+    """Writes one; ``place`` holds what came before: of the row, or of the row of each lane where vectors go across."""
+
+    f: Function
+    expression: Expression
+    lanes: int
+    place: str
+    across: bool
+
+    @property
+    def element(self) -> str:
+        return element_type(self.expression.scalar)
+
+    @property
+    def type(self) -> str:
+        """Of what is held."""
+        return held_type(self.expression, self.lanes, self.across)
+
+    def begin(self) -> None:
+        self.f.do(f"store {self.type} {self._neutral(self.lanes if self.across else 1)}, ptr {self.place}")
+
+    def take(self, value: str) -> str:
+        """The results for a vector of elements."""
+        f, whole = self.f, vector(self.element, self.lanes)
+        known = f.let(f"load {self.type}, ptr {self.place}")
+        if not self.across and self.lanes > 1:
+            value = self._within(value)
+            known = spread(f, known, self.element, self.lanes)
+        found = self._both(known, value)
+        kept = found
+        if not self.across and self.lanes > 1:
+            kept = f.let(f"extractelement {whole} {found}, i64 {self.lanes - 1}")
+        f.do(f"store {self.type} {kept}, ptr {self.place}")
+        return found
+
+    def _within(self, value: str) -> str:
+        """Each lane with those before it: the vector, moved by one lane, is added to itself, then by two, by four."""
+        whole, step = vector(self.element, self.lanes), 1
+        neutral = self._neutral(self.lanes)
+        while step < self.lanes:
+            places = ", ".join(
+                f"i32 {lane - step if lane >= step else self.lanes + lane}" for lane in range(self.lanes)
+            )
+            moved = self.f.let(f"shufflevector {whole} {value}, {whole} {neutral}, <{self.lanes} x i32> <{places}>")
+            value = self._both(moved, value)
+            step *= 2
+        return value
+
+    def _neutral(self, lanes: int) -> str:
+        number = 1 if self.expression.kind == "scan_product" else 0
+        return splat(self.element, literal(number, self.expression.scalar), lanes)
+
+    def _both(self, a: str, b: str) -> str:
+        instruction = "mul" if self.expression.kind == "scan_product" else "add"
+        prefix = "f" if self.expression.scalar.is_float else ""
+        return self.f.let(f"{prefix}{instruction} {vector(self.element, self.lanes)} {a}, {b}")
+
+
+def held_type(expression: Expression, lanes: int, across: bool) -> str:
+    """The type of what came before."""
+    return vector(element_type(expression.scalar), lanes if across else 1)
