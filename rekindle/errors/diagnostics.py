@@ -110,6 +110,11 @@ class Diagnostics:
         else:
             self.problems.append(error)
 
+    def forget_since(self, told: list[CompileError]) -> None:
+        """Go back to the problems that were ``told`` before something was begun that begins anew."""
+        self.problems[:] = told
+        self._given_up = None
+
     def raise_all(self) -> None:
         """End the compilation if there were problems.
 

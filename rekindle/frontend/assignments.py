@@ -9,13 +9,14 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.higher_order import HigherOrderEmitter
+from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, constant_int
 from rekindle.ir.graph import Value
-from rekindle.ir.types import TENSOR, ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
+from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
 from rekindle.syntax.views import (
     Assign,
     AugAssign,
@@ -59,11 +60,41 @@ class AssignmentEmitter(HigherOrderEmitter):
         if annotation is not None:
             self._assign_annotated(targets[0], value, parse_type_expression(annotation, self.resolver))
         elif len(targets) == 1:
-            self._assign_one(statement, targets[0], value)
+            kind = kind_of_origin(value) if targets[0].tree.kind == Var.KIND else None
+            if kind is None:
+                self._assign_one(statement, targets[0], value)
+            else:
+                self._assign_first(Origin(statement.tree, kind), targets[0], value)
         else:
             found = self.emit_sugared(value)
             for target in targets:
                 self._assign(target, found, value.range)
+
+    def _assign_first(self, origin: Origin, target: Expr, value: Expr) -> None:
+        """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
+        variable = self.environment.frame.variable(Var(target.tree).name.name)
+        outer = self.environment.frame.find_type(variable)
+        type = self.evidence.type_of(origin)
+        if origin.kind == NUMBER:
+            number = self.emit_expression(value)
+            if type is None and outer is not None and self.environment.find_origin(variable) is not None:
+                type = outer  # it is assigned anew what it began with
+            self._assign(target, SimpleValue(self._number_as(number, type, value.range)), value.range)
+        elif type is None:
+            self._assign(target, self.emit_sugared(value), value.range)
+        else:
+            self._assign_annotated(target, value, type)
+        self.environment.frame.origins[variable] = origin
+
+    def _number_as(self, number: Value, type: Type | None, range: SourceRange) -> Value:
+        """The number with which a variable begins that becomes a ``type``."""
+        if type == TENSOR:
+            return self.insert("aten::tensor", range, number)
+        if type == FLOAT and number.type == INT:
+            return self.graph.insert_constant(float(constant_int(number) or 0), range=range)
+        if type is not None and type.kind == "ComplexType" and number.type in (INT, FLOAT):
+            return self.insert("aten::Complex", range, number, 0)
+        return number
 
     def _emit_declaration(self, statement: Assign) -> None:
         raise UnsupportedError(
@@ -173,7 +204,7 @@ class AssignmentEmitter(HigherOrderEmitter):
         kind = target.tree.kind
         if kind == Var.KIND:
             name = Var(target.tree).name.name
-            result = self._augment(statement, self.emit_expression(target))
+            result = self._augment_variable(statement, self.emit_expression(target))
             self.environment.assign_value(name, target.range, result)
         elif kind == Select.KIND:
             self._augment_attribute(statement, Select(target.tree))
@@ -186,6 +217,27 @@ class AssignmentEmitter(HigherOrderEmitter):
         """The new value of the target: a tensor or a list changed in place, else a fresh value."""
         rhs = self.emit_expression(statement.value, _wanted(current))
         return self._apply(statement, current, rhs)
+
+    def _augment_variable(self, statement: AugAssign, current: Value) -> Value:
+        origin = self.environment.origin_of(statement.target)
+        if origin is None or origin.kind not in (LIST, NUMBER):
+            return self._augment(statement, current)
+        if origin.kind == LIST:
+            rhs = self.emit_expression(statement.value)
+            if isinstance(rhs.type, ListType) and statement.operator == "+":
+                self.learn_element(statement.target, rhs)
+            return self._apply(statement, current, rhs)
+        if not isinstance(current.type, TensorType):
+            return self._augment(statement, current)
+        # It began as a number, which Python does not change in place.
+        rhs = self.emit_expression(statement.value)
+        range = statement.range
+        return self.binary(
+            statement.operator,
+            current,
+            rhs,
+            BinOp.create(range, statement.operator, statement.target, statement.value),
+        )
 
     def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
         operator, range = statement.operator, statement.range

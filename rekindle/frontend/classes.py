@@ -3,9 +3,11 @@ attributes these have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.inference import Reinference
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
@@ -100,6 +102,19 @@ class InitBinding:
     @property
     def type(self) -> ClassType:
         return self._type
+
+    @contextmanager
+    def beginning_again(self) -> Iterator[None]:
+        """Forget the attributes that were found within, if emission is to begin again."""
+        attributes, constants = dict(self._type.attributes), dict(self._type.constants)
+        try:
+            yield
+        except Reinference:
+            self._type.attributes.clear()
+            self._type.attributes.update(attributes)
+            self._type.constants.clear()
+            self._type.constants.update(constants)
+            raise
 
     def sugared(self, value: Value) -> SugaredValue:
         return ObjectInMaking(value, self)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
 from rekindle.frontend.environment import Environment, Frame
+from rekindle.frontend.inference import Evidence
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Resolver, SugaredValue
@@ -68,13 +69,17 @@ class Emission:
     """The base of the emitter: graph, names, control state. The classes that build on it add the forms of the
     language."""
 
-    def __init__(self, resolver: Resolver, diagnostics: Diagnostics | None = None) -> None:
+    def __init__(
+        self, resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: Evidence | None = None
+    ) -> None:
         self.graph = Graph()
         self.resolver = resolver
         self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
         """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
         find the others."""
-        self.environment = Environment(self.graph, resolver, GLOBALS.get)
+        self.evidence = Evidence() if evidence is None else evidence
+        """What was learned of variables whose first assignment does not tell their types."""
+        self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
         self.assumed: dict[str, SourceRange] = {}
         """The parameters that were taken for Tensors because they have no annotation, as long as nothing is assigned to
         them, and where their names stand."""

@@ -19,6 +19,7 @@ The emitter is one class in several layers, each of which adds forms of the lang
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Final
 
@@ -30,6 +31,7 @@ from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import Frame, is_meaningful
+from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
@@ -115,9 +117,16 @@ def emit_body(
     Raises:
         CompileError: there are problems in ``diagnostics``, or the body adds to them.
     """
-    emitter = FunctionEmitter(resolver, diagnostics)
+    binding = self_binding if isinstance(self_binding, InitBinding) else None
+
+    def emit(evidence: Evidence) -> tuple[FunctionEmitter, Type]:
+        emitter = FunctionEmitter(resolver, diagnostics, evidence)
+        with nullcontext() if binding is None else binding.beginning_again():
+            result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
+        return emitter, result
+
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
-        result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
+        emitter, result = with_inference(diagnostics, emit)
     with room_to_recurse(definition.name.range):
         convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames))
         lift_closures(emitter.graph)
@@ -357,6 +366,7 @@ class FunctionEmitter(AssignmentEmitter):
         if not (value.type == NONE and declared == TENSOR):
             value = convert_value(self.graph, value, declared, statement.range)
         if not value.type.is_subtype_of(declared):
+            self.learn_type(statement.value, declared)
             raise TypeMismatchError(
                 f"the function is declared to return {declared.annotation}, "
                 f"but this returns {value.type.annotation}{mismatch_note(value.type, declared)}",

@@ -21,11 +21,23 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.frontend.inference import Evidence, Origin, learn_from_conflict
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
-from rekindle.ir.types import TENSOR, InterfaceType, ListType, Type, mismatch_note, unify, unshaped, without_none
+from rekindle.ir.types import (
+    TENSOR,
+    InterfaceType,
+    ListType,
+    TensorType,
+    Type,
+    mismatch_note,
+    unify,
+    unshaped,
+    without_none,
+)
+from rekindle.syntax.views import Expr, Var
 
 
 @dataclass(slots=True)
@@ -38,6 +50,8 @@ class Frame:
     types: dict[str, Type] = field(default_factory=dict)
     undefined_because: dict[str, str] = field(default_factory=dict)
     """Why a name that was assigned on some paths has no meaning here."""
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """The variables whose first assignment, here, does not tell what they are to hold."""
     is_lenient: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
     hidden: dict[str, str] = field(default_factory=dict)
@@ -90,8 +104,15 @@ class Frame:
 class Environment:
     """The stack of frames of one function, and the resolver for names that none of them knows."""
 
-    def __init__(self, graph: Graph, resolver: Resolver, builtins: Callable[[str], SugaredValue | None]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        resolver: Resolver,
+        builtins: Callable[[str], SugaredValue | None],
+        evidence: Evidence,
+    ) -> None:
         self.graph = graph
+        self.evidence = evidence
         self.resolver = resolver
         self.builtins = builtins
         self.frame = Frame(graph.block)
@@ -255,8 +276,15 @@ class Environment:
                 f"'{spelled}' is declared outside of this block and cannot be annotated again", range
             )
         expected = unshaped(expected)
+        if isinstance(simple.type, TensorType) and expected.kind in ("IntType", "FloatType"):
+            began = self.find_origin(name)
+            if began is not None:
+                learn_from_conflict(self.evidence, began, expected, simple.type)
         simple = convert_value(self.graph, simple, expected, range)
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
+            origin = self.find_origin(name)
+            if origin is not None:
+                learn_from_conflict(self.evidence, origin, expected, simple.type)
             raise TypeMismatchError(
                 f"variable '{spelled}' is {expected.annotation}, "
                 f"but is assigned a value of type {simple.type.annotation} here{mismatch_note(simple.type, expected)}",
@@ -265,6 +293,21 @@ class Environment:
                 cause=Cause.DEFAULT_TYPE_ASSUMED if _is_assumed_list(expected, simple.type) else None,
             )
         return simple
+
+    def find_origin(self, variable: str) -> Origin | None:
+        """How the variable was first assigned, where that does not tell what it is to hold."""
+        frame: Frame | None = self.frame
+        found: Origin | None = None
+        while frame is not None:
+            found = frame.origins.get(variable, found)  # the outermost
+            frame = frame.parent
+        return found
+
+    def origin_of(self, expr: Expr) -> Origin | None:
+        """How the variable was first assigned that ``expr`` names, if it names one, and if that does not tell all."""
+        if expr.tree.kind != Var.KIND:
+            return None
+        return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
     def _is_lenient(self, outer: Frame) -> bool:
         """Whether a block that was not understood stands around this place, within ``outer``."""

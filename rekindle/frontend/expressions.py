@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.errors import Cause, CompileError, GivenUpError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import (
+    Cause,
+    CompileError,
+    GivenUpError,
+    SchemaError,
+    SourceRange,
+    TypeMismatchError,
+    UnsupportedError,
+)
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.explaining import Explaining
 from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.inference import DICT, LIST
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
-from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
+from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
@@ -22,6 +31,7 @@ from rekindle.ir.types import (
     COMPLEX,
     FLOAT,
     INT,
+    NONE,
     NUMBER,
     STRING,
     TENSOR,
@@ -340,7 +350,12 @@ class ExpressionEmitter(Explaining):
             while position:
                 position -= 1
                 each = chain[position]
-                value = self.binary(each.operator, value, self.emit_expression(each.rhs), each)
+                rhs = self.emit_expression(each.rhs)
+                if each.operator == "in" and isinstance(rhs.type, DictType):
+                    self.learn_item(each.rhs, value)
+                elif each.operator == "+" and isinstance(rhs.type, ListType):
+                    self.learn_element(each.lhs, rhs)
+                value = self.binary(each.operator, value, rhs, each)
             return value
         except CompileError as error:
             failed = chain[position].tree if position < len(chain) else chain[-1].lhs.tree
@@ -411,7 +426,70 @@ class ExpressionEmitter(Explaining):
         except CompileError as error:
             self.look_into([item.value for item in call.attributes], error, call)
         kwargs = self.emit_keywords(call.attributes)
-        return callee.call(range, self.graph, args, kwargs, targets)
+        if isinstance(callee, BuiltinFunction) and callee.self_value is not None:
+            self._learn_from_method(call, callee.kind, args)
+        try:
+            return callee.call(range, self.graph, args, kwargs, targets)
+        except SchemaError:
+            self._learn_from_parameters(call, callee, args)
+            raise
+
+    # ------------------------------------------------------------------------------------ what uses tell of variables
+
+    def learn_element(self, expr: Expr, added: Value) -> None:
+        """The list that ``expr`` names is to hold what is in the list ``added``."""
+        origin = self.environment.origin_of(expr)
+        if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
+            if added.node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, element=added.type.element)
+
+    def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
+        """The dict that ``expr`` names is to have such a key, and such a value under it."""
+        origin = self.environment.origin_of(expr)
+        if origin is not None and origin.kind == DICT:
+            if item is None or item.node.kind == "prim::EmptyListLiteral":
+                self.evidence.learn(origin, key=key.type)
+            else:
+                self.evidence.learn(origin, key=key.type, value=item.type)
+
+    def _learn_from_method(self, call: Apply, kind: str, args: Sequence[CallArgument]) -> None:
+        if call.callee.tree.kind != "." or not args:
+            return
+        owner = Select(call.callee.tree).value
+        origin = self.environment.origin_of(owner)
+        if origin is None:
+            return
+        values = [item.materialise(self.graph) for item in args]
+        method = kind.rpartition("::")[2]
+        if origin.kind == LIST:
+            if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, element=values[-1].type)
+            elif method == "extend":
+                self.learn_element(owner, values[0])
+        elif origin.kind == DICT:
+            if method in ("get", "setdefault", "pop"):
+                has_item = len(values) > 1 and values[1].type != NONE
+                self.learn_item(owner, values[0], values[1] if has_item else None)
+            elif method == "update" and isinstance(values[0].type, DictType):
+                self.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
+
+    def _learn_from_parameters(self, call: Apply, callee: SugaredValue, args: Sequence[CallArgument]) -> None:
+        """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""
+        if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
+            return
+        formals = callee.functions[0].schema.arguments
+        for expr, formal in zip(call.inputs, formals, strict=False):
+            self.learn_type(expr, formal.type)
+
+    def learn_type(self, expr: Expr, type: Type) -> None:
+        """The list or dict that ``expr`` names is to be of the type."""
+        origin = self.environment.origin_of(expr)
+        if origin is None:
+            return
+        if origin.kind == LIST and isinstance(type, ListType):
+            self.evidence.learn(origin, element=type.element)
+        elif origin.kind == DICT and isinstance(type, DictType):
+            self.evidence.learn(origin, key=type.key, value=type.value)
 
     def _emit_tolist(self, call: Apply, tensor: Value, hint: Type | None) -> Value:
         """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""

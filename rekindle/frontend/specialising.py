@@ -13,6 +13,7 @@ from rekindle.frontend.emission import Emission
 from rekindle.frontend.emitter import FunctionEmitter
 from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.generic import GenericFunction, Given
+from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import itself_within
 from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.sugared import SugaredValue
@@ -48,22 +49,25 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
 
     def define(record: FunctionRecord) -> None:
         diagnostics = Diagnostics()
-        emitter = FunctionEmitter(function.resolver, diagnostics)
         definition = function.definition
-        with diagnostics.reporting(), room_to_recurse(definition.name.range):
-            result = function.declared_result()
-            arguments = _declare(emitter, parameters)
-            schema = FunctionSchema(record.basename, "", tuple(arguments))
-            if result is not None:
-                record.declare(_returning(schema, result))
+
+        def emit(evidence: Evidence) -> tuple[FunctionEmitter, FunctionSchema, Type]:
+            emitter = FunctionEmitter(function.resolver, diagnostics, evidence)
+            declared = function.declared_result()
+            schema = FunctionSchema(record.basename, "", tuple(_declare(emitter, parameters)))
+            if declared is not None:
+                record.declare(_returning(schema, declared))
             for parameter, values in zip(parameters, _values(emitter.graph, parameters), strict=True):
                 meaning = parameter.rebuild(values, emitter)
                 emitter.environment.assign(parameter.name, definition.name.range, meaning)
             if function.is_local:
                 itself = itself_within(function, emitter)
                 if itself is not None:
-                    emitter.environment.assign(function.definition.name.name, definition.name.range, itself)
-            result = emitter.emit_given(definition, result)
+                    emitter.environment.assign(definition.name.name, definition.name.range, itself)
+            return emitter, schema, emitter.emit_given(definition, declared)
+
+        with diagnostics.reporting(), room_to_recurse(definition.name.range):
+            emitter, schema, result = with_inference(diagnostics, emit)
         with room_to_recurse(definition.name.range):
             convert_to_ssa(emitter.graph, result)
             lift_closures(emitter.graph)

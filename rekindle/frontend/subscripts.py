@@ -23,6 +23,7 @@ from rekindle.ir.types import (
     NUMBER,
     TENSOR,
     ClassType,
+    DictType,
     ListType,
     NoneType,
     OptionalType,
@@ -67,6 +68,8 @@ class SubscriptEmitter(ConditionEmitter):
         if indices[0].tree.kind == SliceExpr.KIND:
             return self._slice(expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
         index = self.emit_expression(indices[0])
+        if value is not None and isinstance(value.type, DictType):
+            self.learn_item(subscript.value, index)
         if value is not None and isinstance(value.type, TupleType):
             return SimpleValue(self._index_tuple(expr.range, value, index))
         return base.item(expr.range, self.graph, index, hint)
@@ -239,9 +242,12 @@ class SubscriptEmitter(ConditionEmitter):
                 target.range,
                 hint="assign the elements in a loop",
             )
+        index = self.emit_expression(indices[0])
+        if isinstance(base.type, DictType):
+            self.learn_item(target.value, index, value)
         arguments = [
             self.argument(base, target.value.range),
-            self.argument(self.emit_expression(indices[0]), indices[0].range),
+            self.argument(index, indices[0].range),
             self.argument(value, range),
         ]
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)

@@ -39,6 +39,11 @@ class Program:
     torch: TorchState = "works"
     refusal: tuple[type[Exception], str] | None = None
 
+    @property
+    def is_past_torch(self) -> bool:
+        """Whether the program is one of those that show what torch.jit's users missed."""
+        return self.name.partition(".")[0] in PAST_TORCH
+
     def subject(self) -> Any:
         """What is compiled: the function, or a fresh module, the same at each call."""
         if not isinstance(self.source, type):
@@ -52,6 +57,9 @@ class Program:
 
 
 _PROGRAMS: dict[str, Program] = {}
+
+PAST_TORCH = ("functions_within", "inference")
+"""The files of programs that are saved and run by torch.jit, too."""
 
 
 def program(constructs: str, first: Inputs, second: Inputs, torch: TorchState = "works") -> Callable[[T], T]:

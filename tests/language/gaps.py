@@ -12,3 +12,9 @@ GAPS: dict[str, str] = {
 
 RESULT_TYPES: dict[str, str] = {}
 """Programs whose result has another type than in torch.jit."""
+
+RUNS_HERE_ONLY: dict[str, str] = {}
+"""Programs that saving refuses, each with a part of what it says: TorchScript has nothing to say them with."""
+
+OTHERWISE_IN_TORCH: dict[str, str] = {}
+"""Programs that answer otherwise in torch.jit when they are saved here and loaded there, each with the reason."""

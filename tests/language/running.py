@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import rekindle
 from tests.language.corpus import Inputs, Program, fresh
 from tests.support.equality import assert_same
 from tests.support.oracle import script_with_torch
@@ -72,10 +73,10 @@ def torch_state(program: Program) -> str:
         except Exception:
             return "refuses"
         eager = program.subject()
-        return "works" if all(_answers_alike(compiled, eager, inputs) for inputs in program.inputs) else "differs"
+        return "works" if all(answers_alike(compiled, eager, inputs) for inputs in program.inputs) else "differs"
 
 
-def _answers_alike(compiled: Any, eager: Any, inputs: Inputs) -> bool:
+def answers_alike(compiled: Any, eager: Any, inputs: Inputs) -> bool:
     """torch.jit wraps exceptions, copies the lists that it is given, and prints behind Python's back: not compared."""
     actual, expected = outcome(compiled, inputs), outcome(eager, inputs)
     if (actual.error is None) != (expected.error is None):
@@ -85,6 +86,16 @@ def _answers_alike(compiled: Any, eager: Any, inputs: Inputs) -> bool:
     except AssertionError:
         return False
     return True
+
+
+def torch_loaded(compiled: Any) -> Any:
+    """The compiled program as torch.jit loads it from what is saved here."""
+    file = io.BytesIO()
+    rekindle.save(compiled, file)
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.load(file)
 
 
 def torch_result_type(program: Program) -> str | None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import rekindle
-from rekindle.errors import ProgramErrors, RekindleError
+from rekindle.errors import ProgramErrors, RekindleError, SaveError
 from tests.language.corpus import Program, corpus
-from tests.language.gaps import GAPS, RESULT_TYPES
+from tests.language.gaps import GAPS, OTHERWISE_IN_TORCH, RESULT_TYPES, RUNS_HERE_ONLY
 from tests.language.running import (
+    answers_alike,
     assert_same_outcome,
     assert_same_state,
     outcome,
     result_type,
+    torch_loaded,
     torch_result_type,
     torch_state,
 )
@@ -79,3 +83,19 @@ def test_lists_name_programs() -> None:
 def test_there_are_many() -> None:
     assert len(COMPILED) >= 300
     assert len(COMPILED) - len(GAPS) >= 300
+
+
+@pytest.mark.parametrize("program", _named([p for p in COMPILED if p.is_past_torch and p.name not in RUNS_HERE_ONLY]))
+def test_saved_programs_run_in_torch_jit(program: Program) -> None:
+    """What torch.jit does not compile is ordinary TorchScript all the same: what is saved here runs there."""
+    loaded = torch_loaded(rekindle.script(program.subject()))
+    same = all(answers_alike(loaded, program.subject(), inputs) for inputs in program.inputs)
+    assert same != (program.name in OTHERWISE_IN_TORCH)
+
+
+@pytest.mark.parametrize("name", RUNS_HERE_ONLY)
+def test_saving_refuses_what_runs_here_only(name: str) -> None:
+    (program,) = (program for program in COMPILED if program.name == name)
+    with pytest.raises(SaveError) as caught:
+        rekindle.save(rekindle.script(program.subject()), io.BytesIO())
+    assert RUNS_HERE_ONLY[name] in str(caught.value)

@@ -1,0 +1,135 @@
+"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``, ``best = None``, ``n = 0``.
+
+A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
+that is evidence; emission ends with a :class:`Reinference` and begins again, with the assignment as if it had been
+annotated so. Programs that need none of it are emitted once and pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from rekindle.errors import Diagnostics
+from rekindle.ir.types import NONE, STRING, TENSOR, DictType, ListType, Type, optional, unify, unshaped
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Apply, Const, DictLiteral, Expr, ListLiteral, NoneLiteral, UnaryOp, Var
+
+T = TypeVar("T")
+
+LIST: Final = "list"
+DICT: Final = "dict"
+NOTHING: Final = "None"
+NUMBER: Final = "number"
+"""What the first assignment of a variable was."""
+
+
+class Reinference(BaseException):
+    """The type of a variable has turned out to be another one than was assumed. No error: nobody but
+    :func:`with_inference` is to catch it."""
+
+
+@dataclass(slots=True)
+class Origin:
+    """The statement that has assigned a variable first, and what it assigns."""
+
+    statement: Tree
+    kind: str
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What uses have shown, by the statement that assigns the variable first: of a list the ``element``, of a dict the
+    ``key`` and the ``value``, of anything else the ``value``."""
+
+    shown: dict[tuple[int, str], Type] = field(default_factory=dict)
+
+    def type_of(self, origin: Origin) -> Type | None:
+        """The type that the variable is to have; None where nothing has shown one."""
+        statement = id(origin.statement)
+        if origin.kind == LIST:
+            element = self.shown.get((statement, "element"))
+            return None if element is None else ListType(element)
+        value = self.shown.get((statement, "value"))
+        if origin.kind == DICT:
+            key = self.shown.get((statement, "key"))
+            return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
+        return value
+
+    def learn(self, origin: Origin, **parts: Type) -> None:
+        """Take note of what a use shows.
+
+        Raises:
+            Reinference: the variable is to have another type than it has.
+        """
+        before = self.type_of(origin)
+        for part, type in parts.items():
+            key = (id(origin.statement), part)
+            known = self.shown.get(key)
+            merged = unshaped(type) if known is None else unify(known, unshaped(type))
+            if merged is not None:
+                self.shown[key] = merged
+        now = self.type_of(origin)
+        if now is not None and now != (before or _ASSUMED.get(origin.kind)):
+            raise Reinference
+
+
+_ASSUMED: Final[dict[str, Type]] = {LIST: ListType(TENSOR), DICT: DictType(STRING, TENSOR)}
+
+
+def kind_of_origin(value: Expr) -> str | None:
+    """What kind of assignment it is that gives a variable this value; None for one that tells the type."""
+    kind = value.tree.kind
+    if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
+        return LIST
+    if kind == DictLiteral.KIND and not DictLiteral(value.tree).keys:
+        return DICT
+    if kind == NoneLiteral.KIND:
+        return NOTHING
+    if kind == Const.KIND or (kind == "unary_minus" and UnaryOp(value.tree).operand.tree.kind == Const.KIND):
+        return NUMBER
+    if kind == Apply.KIND:
+        call = Apply(value.tree)
+        name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
+        if name in (LIST, DICT) and not call.inputs and not call.attributes:
+            return name
+    return None
+
+
+def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actual: Type) -> None:
+    """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
+    loop.
+
+    Raises:
+        Reinference: it is to have another type.
+    """
+    if origin.kind == LIST and isinstance(actual, ListType):
+        evidence.learn(origin, element=actual.element)
+    elif origin.kind == DICT and isinstance(actual, DictType):
+        evidence.learn(origin, key=actual.key, value=actual.value)
+    elif origin.kind == NOTHING and expected == NONE:
+        evidence.learn(origin, value=optional(actual))
+    elif origin.kind == NUMBER and _takes_over(expected, actual):
+        evidence.shown.pop((id(origin.statement), "value"), None)
+        evidence.learn(origin, value=actual)
+
+
+_ORDER: Final = ("IntType", "FloatType", "ComplexType", "TensorType")
+
+
+def _takes_over(number: Type, other: Type) -> bool:
+    """Whether a variable that began as a number becomes an ``other`` as soon as one is added."""
+    kinds = (number.kind, other.kind)
+    return all(kind in _ORDER for kind in kinds) and _ORDER.index(kinds[0]) < _ORDER.index(kinds[1])
+
+
+def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:
+    """What ``emit`` gives, which begins again as long as its uses of variables show types."""
+    evidence = Evidence()
+    told = list(diagnostics.problems)
+    while True:
+        try:
+            return emit(evidence)
+        except Reinference:
+            diagnostics.forget_since(told)
