@@ -8,8 +8,8 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
-from rekindle.frontend.higher_order import HigherOrderEmitter
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
+from rekindle.frontend.python_operators import PythonOperatorEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import SugaredValue
@@ -47,7 +47,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(HigherOrderEmitter):
+class AssignmentEmitter(PythonOperatorEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:

@@ -303,6 +303,12 @@ class FunctionEmitter(AssignmentEmitter):
                 self.environment.forget(name)
             elif target.tree.kind == Subscript.KIND:
                 subscript = Subscript(target.tree)
+                if len(subscript.indices) == 1 and subscript.indices[0].tree.kind == "slice":
+                    base = self.emit_expression(subscript.value)
+                    if isinstance(base.type, ListType):
+                        nothing = self.insert_node("prim::ListConstruct", tree.range, [], [base.type]).output
+                        self.assign_slice(tree.range, subscript, base, nothing)
+                        continue
                 if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
                     raise UnsupportedError("only one element can be deleted at a time", target.range)
                 items = (subscript.value, subscript.indices[0])

@@ -372,6 +372,9 @@ class ExpressionEmitter(Explaining):
             return compare_tuples(self, lambda op, a, b: self.binary(op, a, b, expr), operator, lhs, rhs, expr.range)
         if operator == "%" and isinstance(lhs.type, StringType):
             kind = "aten::percentFormat"
+        special = self.special_binary(operator, lhs, rhs, expr)
+        if special is not None:
+            return special
         if operator == "/" and "ComplexType" in (lhs.type.kind, rhs.type.kind):
             lhs, rhs = self._complex(lhs, expr.lhs.range), self._complex(rhs, expr.rhs.range)
         arguments = [self.argument(lhs, expr.lhs.range), self.argument(rhs, expr.rhs.range)]
@@ -379,6 +382,10 @@ class ExpressionEmitter(Explaining):
             arguments.reverse()
         target = MagicMethod(method, BuiltinFunction(kind))
         return target.call(expr.range, self.graph, arguments, [], 1).as_value(expr.range, self.graph)
+
+    def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+        """What Python has and no operator does; None where an operator is to be looked for."""
+        raise NotImplementedError
 
     def _complex(self, value: Value, range: SourceRange) -> Value:
         """An int or a float as a complex number: a quotient with one would be said to be a float."""

@@ -230,7 +230,55 @@ def dropwhile(predicate, xs):
     return xs[at:]
 """
 
-_TEXTS: Final = (SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
+CONTAINERS: Final = """
+def assign_slice(xs, start: Optional[int], stop: Optional[int], items):
+    head = xs[:0] if start is None else xs[:start]
+    tail = xs[:0] if stop is None else xs[stop:]
+    if len(head) + len(tail) > len(xs):
+        tail = xs[len(head):]
+    xs.clear()
+    xs.extend(head)
+    xs.extend(items)
+    xs.extend(tail)
+
+def equal_dicts(a, b):
+    if len(a) != len(b):
+        return False
+    for key in a:
+        if key not in b:
+            return False
+        if not (a[key] == b[key]):
+            return False
+    return True
+
+def less_lists(a, b, if_equal: bool):
+    for i in range(min(len(a), len(b))):
+        if not (a[i] == b[i]):
+            return a[i] < b[i]
+    if len(a) == len(b):
+        return if_equal
+    return len(a) < len(b)
+
+def int_power(base: int, exponent: int) -> int:
+    result = 1
+    factor = base
+    left = exponent
+    while left > 0:
+        if left % 2 == 1:
+            result *= factor
+        left //= 2
+        if left > 0:
+            factor *= factor
+    return result
+
+def repeated_text(text: str, times: int):
+    out = ""
+    for _ in range(times):
+        out += text
+    return out
+"""
+
+_TEXTS: Final = (CONTAINERS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
 
 
 @lru_cache(maxsize=1)

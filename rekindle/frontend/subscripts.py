@@ -50,6 +50,9 @@ class _Index:
 class SubscriptEmitter(ConditionEmitter):
     """Emits subscripts."""
 
+    def assign_slice(self, range: SourceRange, target: Subscript, base: Value, items: Value) -> None:
+        raise NotImplementedError
+
     def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
         subscript = Subscript(expr.tree)
         base = self.emit_sugared(subscript.value)
@@ -236,6 +239,9 @@ class SubscriptEmitter(ConditionEmitter):
             return
         check_items_can_change(base, target.range)
         indices = self.indices_of(target)
+        if len(indices) == 1 and indices[0].tree.kind == SliceExpr.KIND and isinstance(base.type, ListType):
+            self.assign_slice(range, Subscript.create(target.range, target.value, indices), base, value)
+            return
         if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
             raise UnsupportedError(
                 f"a slice of a {base.type.annotation} cannot be assigned",

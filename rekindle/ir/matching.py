@@ -136,6 +136,14 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if argument.value is None and type == FLOAT and actual == INT and conversions:
         # A default such as `float eps=0` is an int only in its spelling.
         return argument_builder(CallArgument(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
+    if (
+        conversions
+        and type == FLOAT
+        and actual == INT
+        and argument.value is not None
+        and _is_float_there(argument.value)
+    ):
+        return _call("aten::Float", argument), FLOAT
     if conversions:
         kind = _implicit_conversion(actual, type)
         if kind is not None:
@@ -146,6 +154,14 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
 def _int(value: object) -> int:
     assert isinstance(value, int)
     return value
+
+
+def _is_float_there(value: Value) -> bool:
+    """Whether an int is one as Python has it, and would be a float in TorchScript: ``n ** 2``, ``round(x)``."""
+    node = value.node
+    if node.kind == "aten::Int":
+        return node.inputs[0].node.kind == "aten::round"
+    return node.kind == "prim::CallFunction" and node.inputs[0].node.attributes.get("name") == "int_power"
 
 
 def _is_assumed(value: Value) -> bool:

@@ -7,7 +7,7 @@ import inspect
 import types
 import typing
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rekindle.errors import SourceRange
@@ -94,14 +94,27 @@ def generic_function(function: types.FunctionType) -> GenericFunction:
     if isinstance(kept, tuple) and kept[0] is function:
         found: GenericFunction = kept[1]
         return found
-    _, inner = unwrapped(function)
-    definition = function_def(inner)
-    resolver = PythonResolver.of_function(inner)
-    told, result = annotated_types(inner, definition, resolver)
-    name = qualified_name(function).removeprefix("__torch__.")
-    made = GenericFunction(definition.name.name, definition, resolver, qualified_name=name, told=told, result=result)
+    made = make_generic(function, qualified_name(function))
     setattr(function, _KEPT, (function, made))
     return made
+
+
+def make_generic(
+    function: types.FunctionType, name: str, forms: Mapping[str, SugaredValue] | None = None
+) -> GenericFunction:
+    """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
+    _, inner = unwrapped(function)
+    definition = function_def(inner)
+    resolver = PythonResolver.of_function(inner, forms=forms)
+    told, result = annotated_types(inner, definition, resolver)
+    return GenericFunction(
+        definition.name.name,
+        definition,
+        resolver,
+        qualified_name=name.removeprefix("__torch__."),
+        told=told,
+        result=result,
+    )
 
 
 def call_generic(
@@ -112,7 +125,18 @@ def call_generic(
     kwargs: Keywords,
 ) -> SugaredValue:
     """Call the function, compiled for these arguments."""
-    generic = generic_function(function)
+    return call_bound(generic_function(function), function, range, graph, args, kwargs)
+
+
+def call_bound(
+    generic: GenericFunction,
+    function: types.FunctionType,
+    range: SourceRange,
+    graph: Graph,
+    args: Sequence[SugaredValue],
+    kwargs: Keywords,
+) -> SugaredValue:
+    """Call what was made of ``function``, whose defaults count."""
     given: dict[str, Any] = default_arguments(unwrapped(function)[1])
     defaults = {
         name: python_values.sugared_value(value, range, graph, generic.resolver, name) for name, value in given.items()

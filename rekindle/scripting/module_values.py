@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Final, cast
 
@@ -17,7 +18,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
-from rekindle.frontend.sugared import Parts, SugaredValue
+from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
 from rekindle.frontend.values import (
     BuiltinFunction,
     FunctionValue,
@@ -36,8 +37,11 @@ from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.functions import function_behind
+from rekindle.scripting.generic_functions import may_be_generic
+from rekindle.scripting.generic_methods import GenericMethod
 from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.module_choice import Choice
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
@@ -70,8 +74,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRec
     known = concrete.type.methods.get(name)
     if known is not None:
         return (known,)
-    function = concrete.facts.methods.get(name) or _class_function(concrete.python_class, name)
-    if function is None or is_left_to_python(function):
+    function = python_method(concrete, name)
+    if function is None:
         return ()
     declarations = overloads_of_method(concrete.python_class, name)
     if declarations:
@@ -80,6 +84,12 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRec
             for index, declaration in enumerate(declarations)
         )
     return (_record(concrete, name, function, None),)
+
+
+def python_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
+    """The Python function that is to be compiled as the method ``name``; None where there is none."""
+    function = concrete.facts.methods.get(name) or _class_function(concrete.python_class, name)
+    return None if function is None or is_left_to_python(function) else function
 
 
 def _method_of_interface(concrete: ConcreteModuleType, name: str) -> FunctionRecord | None:
@@ -229,9 +239,9 @@ class ModuleValue(SugaredValue):
             return BuiltinFunction(facts.builtins[name])
         if self._is_dict and name in _DICT_VIEWS and _is_torchs(getattr(self.concrete.python_class, name)):
             return _View(self, name)
-        records = method_records(self.concrete, name)
-        if records:
-            return MethodValue(self.value, *records)
+        method = self._method(name)
+        if method is not None:
+            return method
         accessors = property_of(self.concrete, name)
         if accessors is not None:
             return MethodValue(self.value, accessors.getter).call(range, graph, [], [], 1)
@@ -240,6 +250,15 @@ class ModuleValue(SugaredValue):
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
             return _View(self, name)
         return self._from_class(range, graph, name)
+
+    def _method(self, name: str) -> SugaredValue | None:
+        function = python_method(self.concrete, name)
+        if function is not None and may_be_generic(function) and not overloads_of_method(self.facts.python_class, name):
+            forms = {"super": SuperForm(self.concrete, function)}
+            find = partial(method_records, self.concrete, name)
+            return GenericMethod(self, self.value, self.concrete, function, find, forms)
+        records = method_records(self.concrete, name)
+        return MethodValue(self.value, *records) if records else None
 
     def _function(self, function: FunctionType | Function) -> SugaredValue:
         if isinstance(function, Function):
@@ -294,6 +313,18 @@ class ModuleValue(SugaredValue):
         return self.concrete.type.attribute_type(name)
 
     # ---------------------------------------------------------------------------------------------------------- calling
+
+    @property
+    def takes_meanings(self) -> bool:
+        function = python_method(self.concrete, "forward")
+        return function is not None and not self.facts.pre_hooks and not self.facts.hooks and may_be_generic(function)
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if self.takes_meanings:
+            return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
+        return super().call_with(range, graph, args, kwargs, targets)
 
     def call(
         self,
@@ -393,12 +424,9 @@ class ModuleValue(SugaredValue):
         elif all(part is first for part in parts):
             result = first.type if isinstance(first, ConcreteModuleType) else NONE if first is None else first
         else:
-            raise UnsupportedError(
-                f"the items of {self.description} are of different types, so which one is meant must be known here",
-                range,
-                hint="loop over the modules themselves, or declare the result as an interface that all of them have",
-                cause=Cause.DYNAMIC_BEHAVIOUR,
-            )
+            names = self.facts.items
+            makes = [partial(self.attribute, range, graph, name) for name in names]
+            return Choice(self.description, index, names, makes)
         node = graph.insert_node(
             graph.create("prim::ModuleContainerIndex", [self.value, index], types=[result], range=range)
         )
@@ -538,10 +566,19 @@ class SuperValue(ModuleValue):
                 )
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
-            if found is _class_function(self.concrete.python_class, name):
-                return MethodValue(self.value, *method_records(self.concrete, name))
-            return MethodValue(self.value, _record(self.concrete, f"{name}__{cls.__name__}", found, None))
+            if may_be_generic(found):
+                forms = {"super": SuperForm(self.concrete, found)}
+                find = partial(self._records_of, found, cls, name)
+                return GenericMethod(
+                    ModuleValue(self.value, self.concrete), self.value, self.concrete, found, find, forms
+                )
+            return MethodValue(self.value, *self._records_of(found, cls, name))
         return None
+
+    def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[FunctionRecord, ...]:
+        if found is _class_function(self.concrete.python_class, name):
+            return method_records(self.concrete, name)
+        return (_record(self.concrete, f"{name}__{cls.__name__}", found, None),)
 
 
 def defining_class(cls: type, function: FunctionType) -> type | None:

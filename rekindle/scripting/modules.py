@@ -20,10 +20,18 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.scripting.class_keys import forget_classes
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
+from rekindle.scripting.generic_functions import may_be_generic
+from rekindle.scripting.generic_methods import was_specialised
 from rekindle.scripting.hooks import declare_hooks
 from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
-from rekindle.scripting.module_values import ModuleBinding, compile_method, method_records, property_of
+from rekindle.scripting.module_values import (
+    ModuleBinding,
+    compile_method,
+    method_records,
+    property_of,
+    python_method,
+)
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -159,26 +167,71 @@ def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> Non
 
 def compile_entry_points(concrete: ConcreteModuleType) -> None:
     """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
+    progress = _Progress()
+    try:
+        _compile_entry_points(concrete, progress, is_part=False)
+    except CompileError:
+        for begun in progress.begun:
+            begun.is_compiled = False
+        raise
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What has been compiled on the way to one module, and what has failed."""
+
+    begun: list[ConcreteModuleType] = field(default_factory=list)
+    failed: list[_FailedPart] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _FailedPart:
+    """A part whose ``forward`` does not say enough to be compiled for itself; calls of it may say more."""
+
+    concrete: ConcreteModuleType
+    forward: types.FunctionType
+    error: CompileError
+
+
+def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, is_part: bool) -> None:
     if concrete.is_compiled:
         return
     concrete.is_compiled = True
+    progress.begun.append(concrete)
     diagnostics = Diagnostics()
     try:
         for name, part in concrete.facts.submodules.items():
             if isinstance(part, ConcreteModuleType):
                 reason = f"it is the part '{name}' of '{concrete.python_class.__name__}'"
                 with diagnostics.recovering(), compiling(part.python_class.__name__, reason=reason):
-                    compile_entry_points(part)
+                    _compile_entry_points(part, progress, is_part=True)
         _define_container_methods(concrete)
         _find_properties(concrete)
         for name in entry_points(concrete):
             for record in method_records(concrete, name):
                 with diagnostics.recovering():
-                    record.ensure_defined()
+                    try:
+                        record.ensure_defined()
+                    except CompileError as error:
+                        forward = python_method(concrete, name) if is_part and name == "forward" else None
+                        if forward is None or not may_be_generic(forward):
+                            raise
+                        progress.failed.append(_FailedPart(concrete, forward, error))
+        if not is_part:
+            _check_parts(progress.failed, diagnostics)
         diagnostics.raise_all()
     except CompileError:
         concrete.is_compiled = False
         raise
+
+
+def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
+    """Tell of the parts that nothing has called in a way that says what they take."""
+    for part in failed:
+        if was_specialised(part.concrete, part.forward):
+            part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
+        else:
+            diagnostics.add(part.error)
 
 
 def entry_points(concrete: ConcreteModuleType) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, ParseError, Source, SourceRange
 from rekindle.syntax.depth import too_deep
+from rekindle.syntax.desugaring import loop_with_else
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
 from rekindle.syntax.refusals import refuse
@@ -375,9 +376,10 @@ class Parser(ExpressionParser):
         start = self.lexer.next().start
         condition = self.expression()
         body = self.block()
-        if self.lexer.cur.kind == "else":
-            raise refuse("while_else", self.lexer.cur.range)
-        return While.create(self._until(start, body), condition, body)
+        return self._with_else(While.create(self._until(start, body), condition, body))
+
+    def _with_else(self, loop: For | While) -> Stmt:
+        return loop_with_else(loop, self.block()) if self.lexer.next_if("else") else loop
 
     def _for(self) -> Stmt:
         start = self.lexer.next().start
@@ -386,9 +388,7 @@ class Parser(ExpressionParser):
         self.lexer.expect("in")
         iterable = self.expressions()
         body = self.block()
-        if self.lexer.cur.kind == "else":
-            raise refuse("for_else", self.lexer.cur.range)
-        return For.create(self._until(start, body), target, iterable, body)
+        return self._with_else(For.create(self._until(start, body), target, iterable, body))
 
     def _with(self) -> Stmt:
         start = self.lexer.next().start

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
+from rekindle.syntax.desugaring import loop_with_else
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
 from rekindle.syntax.python_names import names_bound_by
@@ -175,25 +176,14 @@ class StatementBuilder(ExpressionBuilder):
         return result
 
     def _while(self, node: ast.While) -> Stmt:
-        if node.orelse:
-            self.tell(refuse("while_else", self.range_of(node)))
-            return self._given_up_loop(node)
         condition, body = self.expr(node.test), self.stmts(node.body)
-        return While.create(self._until(node, body), condition, body)
+        loop = While.create(self._until(node, body), condition, body)
+        return loop_with_else(loop, self.stmts(node.orelse)) if node.orelse else loop
 
     def _for(self, node: ast.For) -> Stmt:
-        if node.orelse:
-            self.tell(refuse("for_else", self.range_of(node)))
-            return self._given_up_loop(node)
         target, iterable, body = self.expr(node.target), self.expr(node.iter), self.stmts(node.body)
-        return For.create(self._until(node, body), target, iterable, body)
-
-    def _given_up_loop(self, node: ast.For | ast.While) -> Stmt:
-        """A loop with an ``else``: what stands in both is looked at all the same."""
-        names = names_bound_by(node)
-        otherwise, node.orelse = node.orelse, []
-        blocks = [[self.stmt(node)], self.stmts(otherwise)]
-        return GivenUp.create(self.range_of(node), names, blocks)
+        loop = For.create(self._until(node, body), target, iterable, body)
+        return loop_with_else(loop, self.stmts(node.orelse)) if node.orelse else loop
 
     def _with(self, node: ast.With) -> Stmt:
         items: list[WithItem] = []

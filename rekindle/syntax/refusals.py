@@ -32,11 +32,6 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
     "import": ("Imports within definitions are not supported.", "Import at the top of the file."),
     "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
-    "for_else": ("'else' behind a for loop is not supported.", "Set a flag before 'break' and test it after the loop."),
-    "while_else": (
-        "'else' behind a while loop is not supported.",
-        "Set a flag before 'break' and test it after the loop.",
-    ),
     # definitions
     "varargs": ("Functions with a variable number of arguments ('*args') are not supported.", "Take a list instead."),
     "kwargs": ("Functions with arbitrary keyword arguments ('**kwargs') are not supported.", "Take a dict instead."),

@@ -63,7 +63,7 @@ def f(n: int, flag: bool):
         total = "one"  #! type mismatch
     count = 0
     for i in range(n):
-        count = count + 0.5  #! type mismatch
+        count = [count]  #! type mismatch
     if flag:
         only = 1
     return total, count, only  #! undefined name
@@ -103,7 +103,7 @@ def f(n, items, text, x):
     return x + n, parts
 """,
     "defaults_without_annotation": """
-def f(x, n=3, mask=None, rate: int = "fast"):  #! default type assumed; default type assumed; type mismatch
+def f(x, n=object(), mask=None, rate: int = "fast"):  #! default type assumed; type mismatch
     if mask is not None:
         x = x * mask
     for i in range(n):
@@ -113,10 +113,11 @@ def f(x, n=3, mask=None, rate: int = "fast"):  #! default type assumed; default 
     "a_list_that_was_made_empty": """
 def f(n: int):
     names = []
-    names.append("a")  #! default type assumed
+    names.append("a")
+    names.append(n)  #! type mismatch
     counts = []
     for i in range(n):
-        counts.append(i)  #! default type assumed
+        counts.append(i)
     return len(counts) + "a"  #! type mismatch
 """,
     "assumed_in_what_is_called": """
@@ -125,8 +126,8 @@ def repeat(x, times):
 
 
 def f(x):
-    y = repeat(x, 3)  #! default type assumed
-    return repeat(x, "a") + nope  #! default type assumed; undefined name
+    y = repeat(x, 3) + missing  #! undefined name
+    return repeat(x, "a") + nope  #! undefined name
 """,
     "signature": """
 def f(
@@ -146,8 +147,8 @@ def f(x, *args, **options):  #! unsupported construct; unsupported construct
     "statements_that_are_left_out": """
 def f(x, n: int):
     import math  #! unsupported construct
-    def inner(y):  #! unsupported construct
-        return y
+    def inner(y):
+        return y + nowhere
     class Local:  #! unsupported construct
         pass
     global counter  #! unsupported construct
@@ -157,17 +158,17 @@ def f(x, n: int):
 """,
     "expressions_that_are_left_out": """
 def f(x, n: int):
-    g = lambda y: y  #! unsupported construct
+    g = b"abc"  #! unsupported construct
     h = [b"abc", {1, 2}, {k for k in range(n)}]  #! unsupported construct; unsupported construct; unsupported construct
-    if (m := n + 1) > 2:  #! unsupported construct
+    if (m := n + 1) > "a":  #! type mismatch
         n = n + m
-    return torch.sum(x, **h), {**g}, missing  #! unsupported construct; unsupported construct; undefined name
+    return torch.sum(x, **h), {**g}, missing  #! undefined name
 """,
     "within_try": """
 def f(x, n: int):
     try:  #! unsupported construct
         y = x + missing  #! undefined name
-        z = lambda: y  #! unsupported construct
+        z = b"y"  #! unsupported construct
     except ValueError as error:
         print(error)
         y = x.nope()  #! undefined name
@@ -178,11 +179,11 @@ def f(x, n: int):
 """,
     "loops_with_else": """
 def f(x, n: int):
-    for i in range(n):  #! unsupported construct
+    for i in range(n):
         x = x + missing  #! undefined name
     else:
         found = "a".nope()  #! undefined name
-    while n > 0:  #! unsupported construct
+    while n > 0:
         n -= "a"  #! type mismatch
     else:
         last = 1
@@ -288,7 +289,7 @@ class M(nn.Module):
     def forward(self, x, i: int):
         for part in self.parts:
             x = part(x).missing()
-        z = self.parts[i](x)  #! dynamic behaviour
+        z = self.parts[i](x)
         return self.one(x) + self.again(x) + self.nowhere(x)  #! undefined name
 """,
     "unrolled_loops": """
@@ -359,7 +360,7 @@ def third(x)  #! invalid syntax
     return x
 
 def fourth(n: int):
-    lambda: n  #! unsupported construct
+    await n  #! unsupported construct
     return third(n)
 
 def fifth(n: int):

@@ -96,7 +96,7 @@ def f(s: str):
 def f(n: int):
     total = 0
     for i in range(n):
-        total = total + 0.5
+        total = [total]
     return total
 """,
     "return_types_disagree": """
@@ -131,12 +131,6 @@ def f(x):
 def f(n: int):
     a = [1, 2]
     a.append("three")
-    return a
-""",
-    "empty_list_is_of_tensors": """
-def f(n: int):
-    a = []
-    a.append(n)
     return a
 """,
     "dict_value_of_wrong_type": """
@@ -325,17 +319,31 @@ def f(x):
     return super().forward(x)
 """,
     # ------------------------------------------------------------------------------------------------- language limits
-    "lambda": """
+    "lambda_with_wrong_arguments": """
 def f(x):
     g = lambda y: y + 1
-    return g(x)
+    return g(x, z=x)
 """,
-    "nested_function": """
+    "decorated_nested_function": """
 def f(x):
+    @torch.no_grad()
     def g(y):
         return y + 1
 
     return g(x)
+""",
+    "nonlocal_with_early_return": """
+def f(n: int):
+    count = 0
+
+    def add(k: int) -> int:
+        nonlocal count
+        if k > 3:
+            return 0
+        count += k
+        return count
+
+    return add(n)
 """,
     "try_statement": """
 def f(x):
@@ -367,19 +375,13 @@ def f(x, **options):
 def f(n: int):
     return {n, 2}
 """,
-    "walrus": """
-def f(n: int):
-    if (m := n + 1) > 2:
-        return m
-    return n
-""",
-    "for_else": """
-def f(n: int):
-    for i in range(n):
-        pass
-    else:
-        n = 0
-    return n
+    "keywords_known_at_run_time": """
+def g(a: int = 0, b: int = 1) -> int:
+    return a + b
+
+
+def f(d: Dict[str, int]):
+    return g(**d)
 """,
     "unknown_annotation": """
 def f(x: "NoSuchType"):
@@ -447,15 +449,6 @@ class M(nn.Module):
 
     def forward(self, x):
         return x + len(self.values)
-""",
-    "module_list_with_variable_index": """
-class M(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.ReLU()])
-
-    def forward(self, x, i: int):
-        return self.layers[i](x)
 """,
     "module_call_with_wrong_arguments": """
 class M(nn.Module):

@@ -16,5 +16,10 @@ RESULT_TYPES: dict[str, str] = {}
 RUNS_HERE_ONLY: dict[str, str] = {}
 """Programs that saving refuses, each with a part of what it says: TorchScript has nothing to say them with."""
 
-OTHERWISE_IN_TORCH: dict[str, str] = {}
+_FORMATS = "torch.jit's runtime knows no format specifications and conversions"
+OTHERWISE_IN_TORCH: dict[str, str] = {
+    "python_operators.rounded_to_digits": _FORMATS,
+    "python_operators.fields_by_name": _FORMATS,
+    "python_operators.representations": _FORMATS,
+}
 """Programs that answer otherwise in torch.jit when they are saved here and loaded there, each with the reason."""

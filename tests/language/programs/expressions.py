@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import SchemaError, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import SchemaError, UndefinedNameError, UnsupportedError
 from tests.language.corpus import program, refused
 
 
@@ -36,7 +36,7 @@ def powers(x: float, n: int) -> Tuple[float, float]:
     return x**n, pow(x, n)
 
 
-@refused("int.pow_constant", TypeMismatchError, "the function is declared to return int, but this returns float")
+@program("int.pow_constant", (3,), (-7,), torch="refuses")
 def power_of_ints(n: int) -> int:
     return n**2
 
@@ -140,16 +140,12 @@ def infinities(s: str) -> Tuple[float, bool, bool]:
     return x, math.isinf(x), math.isnan(x - x)
 
 
-@refused("builtin.round", TypeMismatchError, "the function is declared to return int, but this returns float")
+@program("builtin.round", (2.5,), (-0.7,), torch="refuses")
 def rounding(x: float) -> int:
     return round(x)
 
 
-@refused(
-    "builtin.round_digits",
-    SchemaError,
-    "no overload of 'aten::round'",
-)
+@refused("builtin.round_digits", UnsupportedError, "the number of digits to which round rounds must be a constant")
 def rounding_to_digits(x: float, n: int) -> float:
     return round(x, n)
 

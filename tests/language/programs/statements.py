@@ -58,7 +58,7 @@ def while_loop(n: int) -> Tuple[int, int]:
     return total, i
 
 
-@refused("statement.while_else", UnsupportedError, "'else' behind a while loop is not supported.")
+@program("statement.while_else", (9,), (2,), torch="refuses")
 def while_else(n: int) -> int:
     while n > 3:
         n -= 1
@@ -78,7 +78,7 @@ def for_range(a: int, b: int) -> Tuple[int, List[int]]:
     return i, seen
 
 
-@refused("statement.for_else", UnsupportedError, "'else' behind a for loop is not supported.")
+@program("statement.for_else", ([1, 2], 2), ([1], 5), torch="refuses")
 def for_else(xs: List[int], n: int) -> int:
     for x in xs:
         if x == n:
@@ -219,7 +219,7 @@ def prints(n: int, f: float, s: str, x: Tensor) -> None:
     print([n], {"a": f}, (n, s), None, True)  # noqa: T201
 
 
-@refused("statement.print_options", UnsupportedError, "print does not take 'sep' here")
+@program("statement.print_options", (1, "a"), (-1, ""), torch="refuses")
 def print_options(n: int, s: str) -> None:
     print(n, s, sep="-", end="!\n")  # noqa: T201
 

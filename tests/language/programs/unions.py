@@ -5,8 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from rekindle.errors import SchemaError
-from tests.language.corpus import program, refused
+from tests.language.corpus import program
 
 
 @program("type.union expression.isinstance", (3,), ("abc",))
@@ -201,11 +200,7 @@ def optional_equal_none(xs: Optional[List[int]], s: Optional[str]) -> Tuple[bool
     return xs is None, s is not None
 
 
-@refused(
-    "type.optional_equals",
-    SchemaError,
-    "no overload of 'aten::eq'",
-)
+@program("type.optional_equals", (None,), ([1],), torch="refuses")
 def optional_equals_none(xs: Optional[List[int]]) -> bool:
     return xs == None
 

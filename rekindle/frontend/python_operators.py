@@ -1,0 +1,202 @@
+"""Operators and builtins of Python for which TorchScript has no operator: they are put together of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from string import Formatter
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.higher_order import HigherOrderEmitter
+from rekindle.frontend.library import library_function
+from rekindle.frontend.special_forms import GLOBALS, NewStyleString
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import SimpleValue, constant_int
+from rekindle.ir.graph import Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, NoneType, TensorType, Type, without_none
+from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript, Var
+
+_LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
+"""Whether the operands change places, and what two equal lists give."""
+
+
+class PythonOperatorEmitter(HigherOrderEmitter):
+    """Emits what is made of several operators."""
+
+    def _from_library(self, name: str, range: SourceRange, *values: Value) -> Value:
+        arguments = [SimpleValue(value) for value in values]
+        return library_function(name).call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
+
+    # ------------------------------------------------------------------------------------------------------- operators
+
+    def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+        range = expr.range
+        if operator == "**" and lhs.type == INT and rhs.type == INT:
+            return self._int_power(lhs, rhs, range)
+        if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
+            return self._from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
+        if operator in ("==", "!="):
+            return self._special_equality(operator, lhs, rhs, range)
+        if operator in _LISTS_COMPARED and isinstance(lhs.type, ListType) and isinstance(rhs.type, ListType):
+            changed, if_equal = _LISTS_COMPARED[operator]
+            first, second = (rhs, lhs) if changed else (lhs, rhs)
+            equal = self.graph.insert_constant(if_equal, range=range)
+            return self._from_library("less_lists", range, first, second, equal)
+        return None
+
+    def _int_power(self, base: Value, exponent: Value, range: SourceRange) -> Value | None:
+        """``n ** 2`` is an int; what the exponent makes of it that only the program knows is a float to TorchScript."""
+        power = constant_int(exponent)
+        if power is None or power < 0:
+            return None
+        return self._from_library("int_power", range, base, exponent)
+
+    def _special_equality(self, operator: str, lhs: Value, rhs: Value, range: SourceRange) -> Value | None:
+        if isinstance(rhs.type, NoneType) and isinstance(without_none(lhs.type), (ListType, DictType)):
+            return self.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, lhs, rhs)
+        if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
+            equal = self._from_library("equal_dicts", range, lhs, rhs)
+            return equal if operator == "==" else self.insert("aten::__not__", range, equal)
+        return None
+
+    # ---------------------------------------------------------------------------------------------------------- slices
+
+    def assign_slice(self, range: SourceRange, target: Subscript, base: Value, items: Value) -> None:
+        """``xs[a:b] = items``; with no items it is ``del xs[a:b]``."""
+        assert isinstance(base.type, ListType)
+        slice = SliceExpr(target.indices[0].tree)
+        if slice.step is not None:
+            raise UnsupportedError(
+                f"a slice of a {base.type.annotation} with a step cannot be assigned or deleted",
+                target.range,
+                hint="assign the elements in a loop",
+            )
+        bounds = [
+            self.graph.insert_constant(None, range=range) if part is None else self.emit_expression(part)
+            for part in (slice.start, slice.stop)
+        ]
+        self._from_library("assign_slice", range, base, *bounds, items)
+
+    # -------------------------------------------------------------------------------------------------------- builtins
+
+    def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
+        if call.callee.tree.kind == Var.KIND:
+            emit = _BUILTINS.get(Var(call.callee.tree).name.name)
+            if emit is not None and self.environment.is_builtin(call.callee.range.text, call.callee.range):
+                found = emit(self, call, hint)
+                if found is not None:
+                    return found
+        elif call.attributes and call.callee.range.text.endswith(".format"):
+            callee = self.emit_sugared(call.callee)
+            if isinstance(callee, NewStyleString):
+                return self._format(callee, call)
+        return super().emit_call(call, targets, hint)
+
+    def _round(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``round(x)`` of a float is an int, ``round(x, 2)`` the float that is written so."""
+        if call.attributes or not 1 <= len(call.inputs) <= 2:
+            return None
+        number = self.emit_expression(call.inputs[0])
+        if number.type != FLOAT:
+            return self._of_emitted(call, number)
+        if len(call.inputs) == 1:
+            rounded = self.insert("aten::round", call.range, number)
+            return SimpleValue(rounded if hint == FLOAT else self.insert("aten::Int", call.range, rounded))
+        digits = constant_int(self.emit_expression(call.inputs[1]))
+        if digits is None or digits < 0:
+            raise UnsupportedError(
+                "the number of digits to which round rounds must be a constant, and not negative, here",
+                call.inputs[1].range,
+            )
+        template = self.graph.insert_constant(f"{{:.{digits}f}}", range=call.range)
+        text = self.insert("aten::format", call.range, template, number)
+        return SimpleValue(self.insert("aten::Float", call.range, text))
+
+    def _of_emitted(self, call: Apply, first: Value) -> SugaredValue:
+        """The call of the builtin, whose first argument has been emitted."""
+        callee = self.emit_sugared(call.callee)
+        rest = self.emit_arguments(call.inputs[1:])
+        arguments = [CallArgument(first, range=call.inputs[0].range), *rest]
+        return callee.call(call.callee.range, self.graph, arguments, [], 1)
+
+    def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        (item,) = self._expect(call, 1, 1)
+        value = self.emit_expression(item)
+        template = self.graph.insert_constant("{!r}", range=call.range)
+        return SimpleValue(self.insert("aten::format", call.range, template, value))
+
+    def _print(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``print(…, sep=…)`` prints one string; the line end is what the operator adds."""
+        if not call.attributes:
+            return None
+        options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}
+        end = options.pop("end", None)
+        between = options.pop("sep", None)
+        ending = "\n" if end is None else StringLiteral(end.tree).text if end.tree.kind == StringLiteral.KIND else ""
+        unknown = next(iter(options), None if ending.endswith("\n") else "end")
+        if unknown is not None:
+            raise UnsupportedError(f"print does not take '{unknown}' here", call.range)
+        separator = self.literal_text(" ", call.range) if between is None else self.emit_expression(between)
+        text: Value | None = None
+        for item in call.inputs:
+            value = CallArgument(self.emit_expression(item), range=item.range)
+            part = GLOBALS["str"].call(item.range, self.graph, [value], [], 1).as_value(item.range, self.graph)
+            text = part if text is None else self._joined(call.range, text, separator, part)
+        whole = self.literal_text("", call.range) if text is None else text
+        whole = self._joined(call.range, whole, self.literal_text(ending[:-1], call.range))
+        return GLOBALS["print"].call(call.range, self.graph, [CallArgument(whole, range=call.range)], [], 0)
+
+    def literal_text(self, text: str, range: SourceRange) -> Value:
+        return self.graph.insert_constant(text, range=range)
+
+    def _joined(self, range: SourceRange, first: Value, *others: Value) -> Value:
+        for other in others:
+            first = self.insert("aten::add", range, first, other)
+        return first
+
+    def _format(self, callee: NewStyleString, call: Apply) -> SugaredValue:
+        """``"{name}".format(name=…)``: the fields are numbered where the template is known."""
+        node = callee.template.node
+        template = node.attributes.get("value") if node.kind == "prim::Constant" else None
+        if not isinstance(template, str):
+            raise UnsupportedError(
+                "format takes keyword arguments only where its template is a string in the source",
+                call.range,
+                hint="number the fields instead: '{0}'",
+            )
+        args, named = self.emit_meanings(call)
+        values = [CallArgument(item.as_value(call.range, self.graph), range=call.range) for item in args]
+        values += [CallArgument(item.as_value(call.range, self.graph), range=call.range) for item in named.values()]
+        numbered = self.graph.insert_constant(_numbered(template, len(args), list(named), call.range), range=call.range)
+        return NewStyleString(numbered).call(call.range, self.graph, values, [], 1)
+
+
+def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:
+    """The template with numbers for names."""
+    parts: list[str] = []
+    count = 0
+    for text, field, spec, conversion in Formatter().parse(template):
+        parts.append(text.replace("{", "{{").replace("}", "}}"))
+        if field is None:
+            continue
+        if field == "":
+            number, count = count, count + 1
+        elif field.isdigit():
+            number = int(field)
+        elif field in names:
+            number = positional + names.index(field)
+        else:
+            raise TypeMismatchError(f"format is given nothing for the field '{field}'", range)
+        if spec and "{" in spec:
+            raise UnsupportedError("fields within format specifications take no names here", range)
+        parts.append(f"{{{number}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
+    return "".join(parts)
+
+
+_BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None], SugaredValue | None]]] = {
+    "round": PythonOperatorEmitter._round,
+    "repr": PythonOperatorEmitter._repr,
+    "print": PythonOperatorEmitter._print,
+}
+"""Builtins of which some calls are put together of operators."""

@@ -1,0 +1,89 @@
+"""Methods of modules that do not say themselves all that they take (:mod:`rekindle.scripting.generic_functions`)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.frontend.values import MethodValue, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.records import FunctionRecord
+from rekindle.program.names import qualified_name
+from rekindle.scripting.generic_functions import call_bound, make_generic, says_too_little
+from rekindle.scripting.module_types import ConcreteModuleType
+
+_made: weakref.WeakKeyDictionary[ConcreteModuleType, dict[FunctionType, GenericFunction]] = weakref.WeakKeyDictionary()
+
+
+def was_specialised(concrete: ConcreteModuleType, function: FunctionType) -> bool:
+    """Whether some call of the method of such a module has told what it takes."""
+    found = _made.get(concrete, {}).get(function)
+    return found is not None and bool(found.records)
+
+
+class GenericMethod(MethodValue):
+    """A method of a module that may have to be compiled for what a call gives it."""
+
+    def __init__(
+        self,
+        module: SugaredValue,
+        value: Value,
+        concrete: ConcreteModuleType,
+        function: FunctionType,
+        find: Callable[[], tuple[FunctionRecord, ...]],
+        forms: Mapping[str, SugaredValue],
+    ) -> None:
+        self.module = module
+        self.object = value
+        self.concrete = concrete
+        self.function = function
+        self.find = find
+        self.forms = forms
+
+    @property
+    def methods(self) -> tuple[FunctionRecord, ...]:  # type: ignore[override]
+        return self.find()
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.function.__name__}'"
+
+    @property
+    def takes_meanings(self) -> bool:
+        return True
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        if says_too_little(self.function, args, kwargs, 1):
+            values = [SimpleValue(item.materialise(graph)) for item in args]
+            named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
+            return self._call_generic(range, graph, values, named)
+        return super().call(range, graph, args, kwargs, targets)
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if any(item.stays_itself for item in (*args, *kwargs.values())):
+            return self._call_generic(range, graph, args, kwargs)
+        return super().call_with(range, graph, args, kwargs, targets)
+
+    def _call_generic(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords
+    ) -> SugaredValue:
+        of_type = _made.setdefault(self.concrete, {})
+        generic = of_type.get(self.function)
+        if generic is None:
+            name = f"{qualified_name(self.concrete.python_class)}_{self.function.__name__}"
+            generic = of_type[self.function] = make_generic(self.function, name, self.forms)
+        return call_bound(generic, self.function, range, graph, [self.module, *args], kwargs)

@@ -1,0 +1,96 @@
+"""Statements that are written as others: ``else`` behind loops, ``match``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Assign,
+    Break,
+    Def,
+    Expr,
+    FalseLiteral,
+    For,
+    Ident,
+    If,
+    Stmt,
+    TrueLiteral,
+    UnaryOp,
+    Var,
+    While,
+    bare,
+)
+
+
+def hidden(range: SourceRange, name: str) -> Var:
+    """A variable that no program can name, told apart by its place."""
+    return Var.create(range, Ident.create(range, f"${name}{range.start}"))
+
+
+def together(range: SourceRange, statements: Sequence[Stmt]) -> Stmt:
+    """Several statements as one: a branch that is always taken."""
+    return If.create(range, bare(TrueLiteral, range), statements, [])
+
+
+def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
+    """A loop, and what is to run where no ``break`` has left it.
+
+    .. code-block:: text
+
+        for x in xs:                 $broken = False
+            if x == n:               for x in xs:
+                break                    if x == n:
+        else:               becomes          $broken = True
+            found = False                    break
+                                     if not $broken:
+                                         found = False
+    """
+    range = loop.range
+    flag = hidden(range, "broken")
+    body, marked = _marking([statement.tree for statement in _body(loop)], flag)
+    if not marked:
+        return together(range, [loop, *otherwise])
+    changed: Stmt
+    if isinstance(loop, For):
+        changed = For.create(range, loop.target, loop.iterable, [Stmt(tree) for tree in body])
+    else:
+        changed = While.create(range, loop.condition, [Stmt(tree) for tree in body])
+    before = Assign.create(range, [flag], bare(FalseLiteral, range))
+    behind = If.create(range, UnaryOp.create(range, "not", flag), otherwise, [])
+    return together(range, [before, changed, behind])
+
+
+def _body(loop: For | While) -> list[Stmt]:
+    return loop.body
+
+
+def _marking(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:
+    """The statements with an assignment to ``flag`` before each ``break`` of the loop around them, and whether there is
+    any."""
+    made: list[Tree] = []
+    found = False
+    for tree in trees:
+        if tree.kind == Break.KIND:
+            made.append(Assign.create(tree.range, [flag], bare(TrueLiteral, tree.range)).tree)
+            made.append(tree)
+            found = True
+        elif tree.kind in (For.KIND, While.KIND, Def.KIND):
+            made.append(tree)  # a break in it is its own
+        else:
+            changed, inner = _marked_within(tree, flag)
+            made.append(changed)
+            found |= inner
+    return made, found
+
+
+def _marked_within(tree: Tree, flag: Expr) -> tuple[Tree, bool]:
+    children: list[Tree | str] = []
+    found = False
+    for child in tree.children:
+        if isinstance(child, Tree) and child.kind == "list":
+            items, inner = _marking(list(child.subtrees()), flag)
+            child, found = Tree("list", child.range, tuple(items)), found or inner
+        children.append(child)
+    return (Tree(tree.kind, tree.range, tuple(children)), True) if found else (tree, False)
