@@ -509,7 +509,16 @@ class OutOfRange(Heads):
         return self.layers[2](x)
 
 
-class DifferentParts(Heads):
+class Pair(nn.Module):
+    def forward(self, x):
+        return x, x
+
+
+class DifferentParts(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.ReLU(), Pair()])
+
     def forward(self, x, i: int):
         return self.layers[i](x)
 
@@ -537,13 +546,12 @@ def test_items_of_containers():
         "            return self.layers[2](x)\n"
         "                   ^^^^^^^^^^^^^^"
     )
-    assert error_of(UnsupportedError, DifferentParts()) == (
-        "the items of the module 'ModuleList' are of different types, so which one is meant must be known here\n"
+    assert error_of(TypeMismatchError, DifferentParts()) == (
+        "the items of the module 'ModuleList' give different types here: Tensor and Tuple[Tensor, Tensor]\n"
         '  File "FILE", line N\n'
         "        def forward(self, x, i: int):\n"
         "            return self.layers[i](x)\n"
-        "                   ^^^^^^^^^^^^^^\n"
-        "Hint: loop over the modules themselves, or declare the result as an interface that all of them have"
+        "                   ^^^^^^^^^^^^^^"
     )
     assert error_of(UnsupportedError, LoopOverPart()) == (
         "the module 'ReLU' cannot be iterated over\n"
