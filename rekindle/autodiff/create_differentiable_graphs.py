@@ -191,7 +191,13 @@ def _is_structure(node: Node) -> bool:
 _LISTS: Final = frozenset(
     {
         *("prim::ListConstruct", "aten::chunk", "aten::split", "aten::split_with_sizes", "aten::unbind"),
-        *("aten::tensor_split", "aten::unsafe_chunk", "aten::unsafe_split", "aten::broadcast_tensors"),
+        *(
+            "aten::tensor_split",
+            "aten::unsafe_chunk",
+            "aten::unsafe_split",
+            "aten::broadcast_tensors",
+            "aten::meshgrid",
+        ),
     }
 )
 """Kinds that make lists of tensors, which never come into a group or out of it: they are made again."""

@@ -199,11 +199,23 @@ def _depends(step: Step, found: set[Value]) -> bool:
     return any(value in found for value in step.inputs)
 
 
+_RESULTS_WITHOUT_GRADIENT: Final = {
+    "aten::linalg_lstsq": ("rank", "singular_values"),
+    "aten::linalg_lu": ("P",),
+    "aten::lu_unpack": ("P",),
+}
+"""Of operators without a formula: the tensors that PyTorch's autograd sees no gradient of."""
+
+
 def _differentiable_outputs(step: Step) -> list[Value]:
     formula = step.formula
     if step.node is not None and is_constant_for_gradients(step.node):
         return []
     outputs = [output for output in step.outputs if is_differentiable_type(output.type)]
+    if step.node is not None and step.node.kind in _RESULTS_WITHOUT_GRADIENT and step.node.schema is not None:
+        without = _RESULTS_WITHOUT_GRADIENT[step.node.kind]
+        names = [result.name for result in step.node.schema.returns]
+        return [output for output, name in zip(step.outputs, names, strict=True) if name not in without]
     if formula is None or len(step.outputs) == 1:
         return outputs
     return [output for index, output in enumerate(step.outputs) if f"grad{index}" in formula.uses]

@@ -5,11 +5,16 @@ module for each family.
 """
 
 from rekindle.autodiff.backward_operators import (
+    activations as activations,
+    attention as attention,
+    einsum as einsum,
     indexing as indexing,
     layers as layers,
+    linear_algebra as linear_algebra,
     losses as losses,
     products as products,
     reductions as reductions,
+    scattered as scattered,
     shapes as shapes,
     sizes as sizes,
 )

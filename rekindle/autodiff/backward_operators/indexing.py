@@ -76,3 +76,15 @@ def masked_sum(grad: Tensor, mask: Tensor) -> Tensor:
 def take_back(grad: Tensor, self: Tensor, index: Tensor) -> Tensor:
     """The gradient of ``take``."""
     return torch.zeros_like(self).put(index, grad, True)
+
+
+@implements("autodiff::take_along_back(Tensor grad, Tensor self, Tensor indices, int? dim) -> Tensor")
+def take_along_back(grad: Tensor, self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    """The gradient of ``take_along_dim``."""
+    if dim is None:
+        found = torch.zeros_like(self).reshape(-1).scatter_add(0, indices.reshape(-1), grad.reshape(-1))
+        return found.reshape(self.shape)
+    sizes, of_index = list(self.shape), list(grad.shape)
+    broadcast = [own if axis == dim % len(sizes) else of_index[axis] for axis, own in enumerate(sizes)]
+    found = grad.new_zeros(broadcast).scatter_add(dim, indices.expand(of_index), grad)
+    return sum_to(found, sizes)

@@ -1,4 +1,4 @@
-"""The gradients of convolution, of resampling and of normalisation; dropout, with its mask."""
+"""The gradients of convolution, of resampling and of normalisation."""
 
 from __future__ import annotations
 
@@ -157,12 +157,40 @@ def rms_norm_back(grad: Tensor, input: Tensor, shape: Sizes, weight: Tensor | No
     return back, (grad * normal).sum_to_size(shape)
 
 
-@implements("autodiff::dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
-def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
-    """``torch.dropout``, by the numbers that eager draws, and what it multiplied with; None where it did nothing."""
-    if p == 0 or not train or input.numel() == 0:
-        return input.clone(), None
-    if p == 1:
-        return input * torch.zeros_like(input), torch.zeros_like(input)
-    noise = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input * noise, noise
+@implements(
+    "autodiff::instance_norm_back(Tensor grad, Tensor input, Tensor? weight, Tensor? running_mean,"
+    " Tensor? running_var, bool use_input_stats, float eps) -> (Tensor, Tensor, Tensor)"
+)
+def instance_norm_back(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    eps: float,
+) -> Any:
+    """The gradients of ``instance_norm``, whose statistics are made again."""
+    axes = list(range(2, input.dim()))
+    sizes = [1, -1, *([1] * len(axes))]
+    given = grad if weight is None else grad * weight.reshape(sizes)
+    if use_input_stats:
+        variance, centre = torch.var_mean(input, axes, correction=0, keepdim=True)
+        scale = (variance + eps).rsqrt()
+        normal = (input - centre) * scale
+        back = scale * (given - given.mean(axes, True) - normal * (given * normal).mean(axes, True))
+    else:
+        assert running_mean is not None
+        assert running_var is not None
+        scale = (running_var + eps).rsqrt().reshape(sizes)
+        normal = (input - running_mean.reshape(sizes)) * scale
+        back = given * scale
+    return back, (grad * normal).sum([0, *axes]), grad.sum([0, *axes])
+
+
+@implements("autodiff::unpool_back(Tensor grad, Tensor self, Tensor indices, int dims) -> Tensor")
+def unpool_back(grad: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tensor:
+    """The gradient of ``max_unpool``: of each element, that of the place where it was put."""
+    if self.numel() == 0:
+        return torch.zeros_like(self)
+    return grad.flatten(-dims).gather(-1, indices.flatten(-dims)).reshape(self.shape)

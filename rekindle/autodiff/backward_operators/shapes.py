@@ -122,3 +122,48 @@ def interleave_by(grad: Tensor, self: Tensor, repeats: Tensor, dim: int | None) 
     numbers = torch.arange(flat.shape[axis], device=self.device)
     index = numbers.repeat_interleave(repeats.expand(flat.shape[axis]))
     return torch.zeros_like(flat).index_add(axis, index, grad).reshape(self.shape)
+
+
+_JOINED_ALONG = {"h": 0, "v": 0, "d": 2, "column": 1}
+
+
+@implements("autodiff::side_by_side_back(Tensor grad, int[][] sizes, str how) -> Tensor[]")
+def side_by_side_back(grad: Tensor, sizes: Sequence[Sizes], how: str) -> list[Tensor]:
+    """The gradients of the parts of ``hstack``, ``vstack``, ``dstack`` and ``column_stack``."""
+    dim = _JOINED_ALONG[how]
+    if how == "h" and len(sizes[0]) > 1:
+        dim = 1
+    widths = [size[dim] if len(size) > dim and (how != "v" or len(size) > 1) else 1 for size in sizes]
+    parts = grad.split(widths, dim)
+    return [part.reshape(size) for part, size in zip(parts, sizes, strict=True)]
+
+
+@implements("autodiff::block_diag_back(Tensor grad, int[][] sizes) -> Tensor[]")
+def block_diag_back(grad: Tensor, sizes: Sequence[Sizes]) -> list[Tensor]:
+    """The gradients of the blocks of ``block_diag``."""
+    found = []
+    row = column = 0
+    for size in sizes:
+        height, width = [1, 1, *size][-2:]
+        found.append(grad[row : row + height, column : column + width].reshape(size))
+        row, column = row + height, column + width
+    return found
+
+
+@implements(
+    "autodiff::diff_back(Tensor grad, Tensor self, int n, int dim, Tensor? prepend, Tensor? append)"
+    " -> (Tensor, Tensor?, Tensor?)"
+)
+def diff_back(
+    grad: Tensor, self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The gradients of what ``diff`` joins."""
+    widths = [0 if part is None else part.shape[dim] for part in (prepend, self, append)]
+    back = grad.movedim(dim, -1)
+    if n > sum(widths):
+        back = back.new_zeros((*back.shape[:-1], sum(widths)))
+    else:
+        for _ in range(n):
+            back = -torch.constant_pad_nd(back, [1, 1]).diff()
+    before, own, after = back.movedim(-1, dim).split(widths, dim)
+    return own, None if prepend is None else before, None if append is None else after

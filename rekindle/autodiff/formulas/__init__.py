@@ -6,9 +6,11 @@ from typing import Final
 
 from rekindle.autodiff.formulas import (
     activations,
+    attention,
     backwards,
     indexing,
     layers,
+    linear_algebra,
     losses,
     matrices,
     pointwise,
@@ -26,5 +28,7 @@ TEXTS: Final[dict[str, str]] = {
     "layers": layers.TEXT,
     "losses": losses.TEXT,
     "backwards": backwards.TEXT,
+    "attention": attention.TEXT,
+    "linear_algebra": linear_algebra.TEXT,
 }
 """By family."""

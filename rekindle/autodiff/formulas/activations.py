@@ -94,4 +94,47 @@ forward dropout(input, p, train):
 
 backward dropout(grad, mask) -> input:
     return grad if mask is None else grad * mask
+
+backward prelu(grad, self, weight) -> self, weight:
+    return own.prelu_back(grad, self, weight)
+
+forward rrelu(self, lower, upper, training):
+    result, noise = own.rrelu(self, lower, upper, training)
+    return result, noise
+
+backward rrelu(grad, self, lower, upper, training, noise) -> self:
+    return torch.rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False)
+
+forward feature_dropout(input, p, train):
+    result, mask = own.feature_dropout(input, p, train)
+    return result, mask
+
+backward feature_dropout(grad, mask) -> input:
+    return grad if mask is None else grad * mask
+
+forward alpha_dropout(input, p, train):
+    result, mask = own.alpha_dropout(input, p, train, False)
+    return result, mask
+
+backward alpha_dropout(grad, mask) -> input:
+    return grad if mask is None else grad * mask
+
+forward feature_alpha_dropout(input, p, train):
+    result, mask = own.alpha_dropout(input, p, train, True)
+    return result, mask
+
+backward feature_alpha_dropout(grad, mask) -> input:
+    return grad if mask is None else grad * mask
+
+backward bernoulli(grad) -> self:
+    return torch.zeros_like(grad)
+
+backward normal.Tensor_float(grad) -> mean:
+    return torch.zeros_like(grad)
+
+backward normal.float_Tensor(grad) -> std:
+    return torch.zeros_like(grad)
+
+backward normal.Tensor_Tensor(mean, std) -> mean, std:
+    return torch.zeros_like(mean), torch.zeros_like(std)
 """

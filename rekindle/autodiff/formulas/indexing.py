@@ -83,4 +83,13 @@ backward embedding(grad, weight, indices, padding_idx, scale_grad_by_freq, spars
     return torch.embedding_backward(grad, indices, weight.size(0), padding_idx, scale_grad_by_freq, sparse)
 
 constant one_hot
+
+backward take_along_dim(grad, self, indices, dim) -> self:
+    return own.take_along_back(grad, self, indices, dim)
+
+backward scatter_reduce.two(grad, self, dim, index, src, reduce, include_self, result) -> self, src:
+    return own.scatter_reduce_back(grad, self, dim, index, src, reduce, include_self, result)
+
+backward index_reduce(grad, self, dim, index, source, reduce, include_self, result) -> self, source:
+    return own.index_reduce_back(grad, self, dim, index, source, reduce, include_self, result)
 """

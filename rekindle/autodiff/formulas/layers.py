@@ -180,4 +180,40 @@ backward grid_sampler_3d(grad, input, grid, interpolation_mode, padding_mode, al
     needed = [needs_input, needs_grid]
     return torch.grid_sampler_3d_backward(
         grad, input, grid, interpolation_mode, padding_mode, align_corners, needed)
+
+backward native_layer_norm(grad0, input, normalized_shape, weight, bias, result1, result2,
+                           needs_input, needs_weight, needs_bias) -> input, weight, bias:
+    needed = [needs_input, needs_weight, needs_bias]
+    return torch.native_layer_norm_backward(
+        existing(grad0), input, normalized_shape, result1, result2, weight, bias, needed)
+
+backward instance_norm(grad, input, weight, running_mean, running_var, use_input_stats, eps) -> input, weight, bias:
+    mean = None if use_input_stats else running_mean
+    variance = None if use_input_stats else running_var
+    return own.instance_norm_back(grad, input, weight, mean, variance, use_input_stats, eps)
+
+composite max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode):
+    return torch.max_pool2d(
+        self.unsqueeze(-2), [1, kernel_size[0]], own.as_row(stride, 1), own.as_row(padding, 0),
+        own.as_row(dilation, 1), ceil_mode).squeeze(-2)
+
+composite max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode):
+    values, places = torch.max_pool2d_with_indices(
+        self.unsqueeze(-2), [1, kernel_size[0]], own.as_row(stride, 1), own.as_row(padding, 0),
+        own.as_row(dilation, 1), ceil_mode)
+    return values.squeeze(-2), places.squeeze(-2)
+
+backward max_pool3d_with_indices(grad0, self, kernel_size, stride, padding, dilation, ceil_mode, result1) -> self:
+    return torch.max_pool3d_with_indices_backward(
+        existing(grad0), self, kernel_size, stride, padding, dilation, ceil_mode, result1)
+
+composite adaptive_max_pool1d(self, output_size):
+    values, places = torch.adaptive_max_pool2d(self.unsqueeze(-2), [1, output_size[0]])
+    return values.squeeze(-2), places.squeeze(-2)
+
+backward max_unpool2d(grad, self, indices) -> self:
+    return own.unpool_back(grad, self, indices, 2)
+
+backward max_unpool3d(grad, self, indices) -> self:
+    return own.unpool_back(grad, self, indices, 3)
 """

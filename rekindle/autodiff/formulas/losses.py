@@ -82,4 +82,46 @@ forward nll_loss_nd(self, target, weight, reduction, ignore_index):
 backward nll_loss_nd(grad, self, target, weight, reduction, ignore_index, total_weight) -> self:
     return own.nll_back(grad, self, target, weight, reduction, ignore_index, total_weight)
 
+backward margin_ranking_loss(grad, input1, input2, target, margin, reduction) -> input1, input2, target:
+    difference = input1 - input2
+    inside = margin - target * difference
+    back = own.unreduced_loss(grad, inside, reduction) * (inside >= 0)
+    grad_first = -back * target
+    grad_target = own.sum_to(-back * difference, target.size())
+    return own.sum_to(grad_first, input1.size()), own.sum_to(-grad_first, input2.size()), grad_target
+
+backward hinge_embedding_loss(grad, self, target, margin, reduction) -> self:
+    far = torch.logical_and(target != 1, self <= margin)
+    back = (target != -1).to(self.dtype) - far.to(self.dtype)
+    return own.sum_to(own.unreduced_loss(grad, back, reduction) * back, self.size())
+
+backward poisson_nll_loss(grad, input, target, log_input, full, eps, reduction) -> input, target:
+    if log_input:
+        of_input, of_target = input.exp() - target, -input
+    else:
+        of_input, of_target = 1 - target / (input + eps), -(input + eps).log()
+    if full:
+        of_target = of_target + (target.log() + 0.5 / target).masked_fill(target <= 1, 0)
+    back = own.unreduced_loss(grad, of_input, reduction)
+    return own.sum_to(back * of_input, input.size()), own.sum_to(back * of_target, target.size())
+
+backward multi_margin_loss(grad, self, target, p, margin, weight, reduction) -> self:
+    return torch.multi_margin_loss_backward(grad, self, target, p, margin, weight, reduction)
+
+forward multilabel_margin_loss(self, target, reduction):
+    result, is_target = torch.multilabel_margin_loss_forward(self, target, reduction)
+    return result, is_target
+
+backward multilabel_margin_loss(grad, self, target, reduction, is_target) -> self:
+    return torch.multilabel_margin_loss_backward(grad, self, target, reduction, is_target)
+
+composite pairwise_distance(x1, x2, p, eps, keepdim):
+    return torch.norm(x1 - x2 + eps, p, [-1], keepdim)
+
+def length_from(self: Tensor, dim: int, eps: float) -> Tensor:
+    length = torch.linalg_vector_norm(self, 2, [dim], True)
+    return length + (eps - length.detach()).clamp_min(0)
+
+composite cosine_similarity(x1, x2, dim, eps):
+    return ((x1 / length_from(x1, dim, eps)) * (x2 / length_from(x2, dim, eps))).sum([dim])
 """

@@ -71,4 +71,30 @@ backward trace(grad, self) -> self:
 backward linalg_cross(grad, self, other, dim, result) -> self, other:
     grad_self = torch.linalg_cross(other, grad, dim=dim)
     return sum_to(grad_self, self, result), sum_to(torch.linalg_cross(grad, self, dim=dim), other, result)
+
+backward inner(grad, self, other) -> self, other:
+    return own.inner_back(grad, self, other)
+
+backward kron(grad, self, other) -> self, other:
+    return own.kron_back(grad, self, other)
+
+backward tensordot(grad, self, other, dims_self, dims_other) -> self, other:
+    return own.tensordot_back(grad, self, other, dims_self, dims_other)
+
+backward einsum(grad, equation, tensors) -> tensors:
+    return own.einsum_back(grad, equation, tensors)
+
+backward bilinear(grad, input1, input2, weight, bias) -> input1, input2, weight, bias:
+    grad_bias = grad if bias is None else own.sum_to(grad, bias.size())
+    first = torch.einsum("...o,oij,...j->...i", [grad, weight, input2])
+    second = torch.einsum("...o,oij,...i->...j", [grad, weight, input1])
+    of_weight = torch.einsum("no,ni,nj->oij", [
+        grad.reshape([-1, weight.size(0)]), input1.reshape([-1, weight.size(1)]), input2.reshape([-1, weight.size(2)])])
+    return first, second, of_weight, grad_bias
+
+backward linalg_multi_dot(grad, tensors) -> tensors:
+    return own.multi_dot_back(grad, tensors)
+
+backward cdist(grad, x1, x2, p, result) -> x1, x2:
+    return own.cdist_back(grad, x1, x2, p, result)
 """

@@ -178,4 +178,51 @@ backward constant_pad_nd(grad, pad) -> self:
 backward unfold(grad, self, dimension, size, step) -> self:
     return torch.unfold_backward(grad, self.size(), dimension, size, step)
 
+composite narrow_copy(self, dim, start, length):
+    return self.narrow(dim, start, length).clone(memory_format=0)
+
+composite narrow.Tensor(self, dim, start, length):
+    return torch.narrow(self, dim, int(start), length)
+
+backward alias_copy(grad) -> self:
+    return grad
+
+backward unfold_copy(grad, self, dimension, size, step) -> self:
+    return torch.unfold_backward(grad, self.size(), dimension, size, step)
+
+backward split_with_sizes_copy(grads, dim, result) -> self:
+    return own.rejoined(grads, result, dim)
+
+backward unbind_copy.int(grads, dim, result) -> self:
+    return own.restacked(grads, result, dim)
+
+backward tensor_split.tensor_indices_or_sections(grads, dim, result) -> self:
+    return own.rejoined(grads, result, dim)
+
+backward matrix_H(grad, self) -> self:
+    return own.turned(grad, self.dim())
+
+backward sum_to_size(grad, self) -> self:
+    return grad.expand(self.size())
+
+backward channel_shuffle(grad, groups) -> self:
+    return torch.channel_shuffle(grad, own.ratio(grad.size(1), groups))
+
+backward hstack(grad, tensors) -> tensors:
+    return own.side_by_side_back(grad, own.sizes_of(tensors), "h")
+
+backward vstack(grad, tensors) -> tensors:
+    return own.side_by_side_back(grad, own.sizes_of(tensors), "v")
+
+backward dstack(grad, tensors) -> tensors:
+    return own.side_by_side_back(grad, own.sizes_of(tensors), "d")
+
+backward column_stack(grad, tensors) -> tensors:
+    return own.side_by_side_back(grad, own.sizes_of(tensors), "column")
+
+backward block_diag(grad, tensors) -> tensors:
+    return own.block_diag_back(grad, own.sizes_of(tensors))
+
+backward diff(grad, self, n, dim, prepend, append) -> self, prepend, append:
+    return own.diff_back(grad, self, n, dim, prepend, append)
 """

@@ -1,0 +1,121 @@
+"""Attention: PyTorch's kernel where it has one, which keeps one number for each row of weights; else in steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rekindle.autodiff.backward_operators.sizes import sum_to
+from rekindle.ops.declare import implements
+
+_FLASH = 1
+"""What PyTorch calls the way of its kernel."""
+
+
+@implements(
+    "autodiff::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal,"
+    " float? scale, bool enable_gqa) -> (Tensor, Tensor?, Tensor?)",
+    nondeterministic=True,
+)
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """``scaled_dot_product_attention``, what PyTorch's kernel keeps, and what dropout multiplied the weights with:
+    None where there is none."""
+    options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
+    way = torch._fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options)
+    if way == _FLASH and query.device.type == "cpu" and not enable_gqa and _as_kernel_takes_it(attn_mask, query):
+        result, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
+        )
+        return result, sums, None
+    weights = _weights(query, key, attn_mask, is_causal, scale, enable_gqa)
+    noise = None
+    if dropout_p > 0:
+        noise = torch.empty_like(weights).bernoulli_(1 - dropout_p)
+        noise = noise.div_(1 - dropout_p) if dropout_p < 1 else noise
+        weights = weights * noise
+    return weights @ _repeated(value, query, enable_gqa), None, noise
+
+
+def _as_kernel_takes_it(mask: Tensor | None, query: Tensor) -> bool:
+    return mask is None or mask.dtype is query.dtype
+
+
+def _repeated(value: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
+    """``value`` with each head as often as queries share it."""
+    if not enable_gqa or value.shape[-3] == query.shape[-3]:
+        return value
+    return value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+
+
+def _weights(
+    query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, enable_gqa: bool
+) -> Tensor:
+    """How much of each value goes into each result."""
+    factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = (query * factor) @ (_repeated(key, query, enable_gqa) * factor).mT
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if mask is not None:
+        scores = scores.masked_fill(mask.logical_not(), -math.inf) if mask.dtype is torch.bool else scores + mask
+    return torch._safe_softmax(scores, -1)
+
+
+@implements(
+    "autodiff::attention_back(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal,"
+    " float? scale, bool enable_gqa, Tensor result, Tensor? sums, Tensor? noise, bool needs_mask)"
+    " -> (Tensor, Tensor, Tensor, Tensor?)"
+)
+def attention_back(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    result: Tensor,
+    sums: Tensor | None,
+    noise: Tensor | None,
+    needs_mask: bool,
+) -> Any:
+    """The gradients of what attention takes; those of its weights are made again."""
+    if sums is not None and not needs_mask and not torch.is_grad_enabled():
+        found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad, query, key, value, result, sums, 0.0, is_causal, attn_mask=attn_mask, scale=scale
+        )
+        return *found, None
+    weights = _weights(query, key, attn_mask, is_causal, scale, enable_gqa)
+    used = weights if noise is None else weights * noise
+    of_weights = grad @ _repeated(value, query, enable_gqa).mT
+    if noise is not None:
+        of_weights = of_weights * noise
+    of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    of_query = of_scores @ _repeated(key, query, enable_gqa) * factor
+    of_key = of_scores.mT @ query * factor
+    return (
+        sum_to(of_query, query.shape),
+        _gathered(of_key, key),
+        _gathered(used.mT @ grad, value),
+        sum_to(of_scores, attn_mask.shape) if needs_mask and attn_mask is not None else None,
+    )
+
+
+def _gathered(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient of heads that queries share, of the gradients for each of them."""
+    if grad.dim() >= 3 and self.dim() >= 3 and grad.shape[-3] != self.shape[-3]:
+        grad = grad.unflatten(-3, (self.shape[-3], -1)).sum(-3)
+    return sum_to(grad, self.shape)

@@ -1,0 +1,35 @@
+"""``DistributedDataParallel`` over gloo: two processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.models import WAYS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.usefixtures("strategy")
+@pytest.mark.parametrize("strategy", ["native"], indirect=True)
+def test_two_processes_learn_what_eager_ones_do() -> None:
+    """Each process compares losses and parameters under every strategy itself."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [*command, "-m", "tests.training.distributed_program"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = [
+        f"process {rank}: {name}, {way}: the same" for rank in (0, 1) for name in ("simple", "native") for way in WAYS
+    ]
+    assert sorted(done.stdout.splitlines()) == sorted(expected)
