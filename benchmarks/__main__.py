@@ -37,6 +37,7 @@ from benchmarks import (
     imports,
     interpreter,
     kernels,
+    learning,
     overhead,
     plots,
     strategies,
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workload", default="", help="of the workloads, only those with this in their names")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=[], help="peers beside eager, rekindle, torch.jit")
     parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
-    parser.add_argument("--plot", type=Path, help="where the picture of graph_size, or of bandwidth, goes: an SVG")
+    parser.add_argument("--plot", type=Path, help="where the picture of graph_size, bandwidth or learning goes: an SVG")
     parser.add_argument("--check", action="store_true", help="compare the kernels' ratios with the baseline's")
     parser.add_argument("--save", action="store_true", help="make the kernels' ratios the baseline")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
@@ -177,7 +178,7 @@ def _compile_time(options: argparse.Namespace) -> list[Any]:
 def _graph_size(options: argparse.Namespace) -> list[Any]:
     rows = graph_size.run(1, (500, 1_000)) if options.quick else graph_size.run()
     _show("Time to compile programs of growing size", graph_size.table(rows))
-    if options.plot is not None and options.only != "bandwidth":
+    if options.plot is not None and options.only not in ("bandwidth", "learning"):
         families = {name: [(row.nodes, row.total) for row in rows if row.what == name] for name in graph_size.FAMILIES}
         text = plots.lines("Time to compile, by the size of the program", "nodes", "seconds", families)
         options.plot.write_text(text, encoding="utf-8")
@@ -226,6 +227,15 @@ def _batching(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _learning(options: argparse.Namespace) -> list[Any]:
+    rows = learning.run(5 if options.quick else learning.STEPS)
+    _show("Losses of training, eager and scripted", learning.table(rows))
+    if options.plot is not None and options.only == "learning":
+        text = plots.lines("Losses while three models learn", "steps", "part of the first loss", learning.curves(rows))
+        options.plot.write_text(text, encoding="utf-8")
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -242,6 +252,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "archives": _archives,
     "frozen": _frozen,
     "batching": _batching,
+    "learning": _learning,
 }
 
 

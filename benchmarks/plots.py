@@ -8,7 +8,7 @@ from typing import Final
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 170, 48, 52
-COLORS: Final = ("#0b6e99", "#c2571a", "#3f7d3a", "#7a4f9a", "#8a6d00")
+COLORS: Final = ("#0b6e99", "#c2571a", "#3f7d3a", "#7a4f9a", "#8a6d00", "#a02c4a")
 
 Line = Sequence[tuple[float, float]]
 

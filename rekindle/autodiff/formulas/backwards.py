@@ -16,10 +16,4 @@ backward threshold_backward(grad, self, threshold) -> grad_output:
 
 backward _grad_sum_to_size(grad, self) -> self:
     return grad.expand(self.size())
-
-backward native_layer_norm(grad0, input, normalized_shape, weight, bias, result1, result2,
-                           needs_input, needs_weight, needs_bias) -> input, weight, bias:
-    needed = [needs_input, needs_weight, needs_bias]
-    return torch.native_layer_norm_backward(
-        existing(grad0), input, normalized_shape, result1, result2, weight, bias, needed)
 """
