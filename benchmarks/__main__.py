@@ -42,6 +42,7 @@ from benchmarks import (
     plots,
     strategies,
     trace_time,
+    training,
 )
 from benchmarks.peers import PEERS
 from benchmarks.workloads import KERNELS, WORKLOADS
@@ -236,6 +237,13 @@ def _learning(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _training(options: argparse.Namespace) -> list[Any]:
+    rows = training.run(3 if options.quick else training.ROUNDS, options.peers, options.workload)
+    if rows:
+        _show("Forward and backward, one thread, time over eager's", training.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -253,6 +261,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "frozen": _frozen,
     "batching": _batching,
     "learning": _learning,
+    "training": _training,
 }
 
 

@@ -1,0 +1,154 @@
+"""Forward and backward together: eager, rekindle, torch.jit, and Inductor where it is asked for, in turns.
+
+Each round runs each once; what is told is the median over the rounds of the time over eager's in the same round, by the
+thread's own clock, on one thread. Memory is what tensors take at most during a step, beyond the parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from benchmarks.execution import interleaved, peak_memory
+from benchmarks.learning import Block, LoopLSTM, ResidualCNN
+
+ROUNDS: Final = 15
+
+
+class Cell(nn.Module):
+    """The LSTM cell of the overviews."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.of_input = nn.Linear(width, 4 * width)
+        self.of_state = nn.Linear(width, 4 * width)
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
+        i, f, g, o = (self.of_input(x) + self.of_state(h)).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return (torch.sigmoid(o) * torch.tanh(c)).sum()
+
+
+class Encoder(nn.Module):
+    """A transformer block, and a number of what it gives."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.block = Block(width, heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block(x).square().mean()
+
+
+@dataclass(slots=True, frozen=True)
+class Subject:
+    """A model that returns a number, and what it is called with."""
+
+    name: str
+    model: Callable[[], nn.Module]
+    arguments: Callable[[], tuple[Tensor, ...]]
+
+
+SUBJECTS: Final = (
+    Subject("LSTM cell 1x32", lambda: Cell(32), lambda: (torch.randn(1, 32), torch.randn(1, 32), torch.randn(1, 32))),
+    Subject(
+        "LSTM cell 32x256",
+        lambda: Cell(256),
+        lambda: (torch.randn(32, 256), torch.randn(32, 256), torch.randn(32, 256)),
+    ),
+    Subject("loop LSTM, T=100, 1x32", lambda: LoopLSTM(32), lambda: (torch.randn(100, 1, 2), torch.randn(1))),
+    Subject("transformer block 1x16x64", lambda: Encoder(64, 4), lambda: (torch.randn(1, 16, 64),)),
+    Subject("transformer block 4x64x128", lambda: Encoder(128, 4), lambda: (torch.randn(4, 64, 128),)),
+    Subject("residual network 16x1x8x8", ResidualCNN, lambda: (torch.randn(16, 1, 8, 8), torch.randint(0, 4, (16,)))),
+)
+
+
+@dataclass(slots=True)
+class Row:
+    """``times`` are parts of eager's; ``memory`` bytes. Of peers that do not run, there is nothing."""
+
+    what: str
+    eager_us: float
+    times: dict[str, float]
+    memory: dict[str, int]
+
+    @property
+    def ratio(self) -> float:
+        """Rekindle's time over eager's."""
+        return self.times["rekindle"]
+
+
+def _made(model: nn.Module, peer: str) -> Callable[..., Any]:
+    own = copy.deepcopy(model)
+    match peer:
+        case "rekindle":
+            return rekindle.script(own)  # type: ignore[no-any-return]
+        case "torch.jit":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return torch.jit.script(own)  # type: ignore[no-any-return]
+        case "inductor":
+            return torch.compile(own)  # type: ignore[no-any-return]
+        case _:
+            return own
+
+
+def _step(model: Callable[..., Any], arguments: Sequence[Tensor]) -> Callable[[], None]:
+    parameters = list(model.parameters())  # type: ignore[attr-defined]
+
+    def step() -> None:
+        for parameter in parameters:
+            parameter.grad = None
+        model(*arguments).backward()
+
+    return step
+
+
+def row(subject: Subject, peers: Sequence[str], rounds: int) -> Row:
+    """What a subject takes."""
+    torch.manual_seed(3)
+    model, arguments = subject.model(), subject.arguments()
+    steps = {}
+    for peer in peers:
+        step = _step(_made(model, peer), arguments)
+        for _ in range(6):  # compiles, and looks again
+            step()
+        steps[peer] = step
+    times = interleaved(list(steps.values()), rounds, 0.02, time.thread_time)
+    parts = {
+        peer: statistics.median([a / b for a, b in zip(found, times[0], strict=True)])
+        for peer, found in zip(steps, times, strict=True)
+    }
+    memory = {peer: peak_memory(step) for peer, step in steps.items()}
+    return Row(subject.name, statistics.median(times[0]) * 1e6, parts, memory)
+
+
+def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list[Row]:
+    """All subjects with ``named`` in their names; ``more`` are peers beside eager, rekindle and torch.jit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        peers = dict.fromkeys(["eager", "rekindle", "torch.jit", *more])
+        return [row(subject, list(peers), rounds) for subject in SUBJECTS if named in subject.name]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """A line for each subject."""
+    peers = list(rows[0].times)[1:]
+    lines = [["forward and backward", "eager", *(f"{peer} / eager" for peer in peers), "memory / eager"]]
+    for each in rows:
+        part = each.memory["rekindle"] / max(1, each.memory["eager"])
+        times = [f"{each.times[peer]:.2f}" for peer in peers]
+        lines.append([each.what, f"{each.eager_us:.0f} µs", *times, f"{part:.2f}"])
+    return lines
