@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
+from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, Part, formula_of, is_constant_operator
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -73,17 +74,20 @@ def is_constant_for_gradients(node: Node) -> bool:
     return dtype is not None and not dtype.is_floating_point and not dtype.is_complex
 
 
-def steps_of(block: Block) -> list[Step]:
-    """Write out ``block``, and return its steps in order."""
+def steps_of(block: Block, complexes: ComplexValues | None = None) -> list[Step]:
+    """Write out ``block``, and return its steps in order; ``complexes`` were made around it."""
+    complexes = ComplexValues() if complexes is None else complexes
     steps: list[Step] = []
     node = block.return_node.next
     while node is not block.return_node:
-        formula = None if is_constant_for_gradients(node) else formula_of(node)
+        formula = None
+        if not (complexes.touches(node) or is_constant_for_gradients(node)):
+            formula = formula_of(node)
         if formula is not None and formula.composite is not None:
             node = _write_out(node, formula, formula.composite)
             continue
         following = node.next
-        steps.append(_step(node, formula))
+        steps.append(_step(node, formula, complexes))
         node = following
     return steps
 
@@ -120,9 +124,11 @@ def unpacked(graph: Graph, value: Value) -> list[Value]:
     return list(graph.insert_node(unpack).outputs)
 
 
-def _step(node: Node, formula: Formula | None) -> Step:
+def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Step:
     if formula is None:
-        blocks = [] if is_constant_for_gradients(node) else [steps_of(block) for block in node.blocks]
+        complexes.enter(node)
+        blocks = [] if is_constant_for_gradients(node) else [steps_of(block, complexes) for block in node.blocks]
+        complexes.leave(node)
         return Step(node, None, {}, list(node.inputs), list(node.outputs), blocks)
     values = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     inputs, outputs = list(node.inputs), list(node.outputs)

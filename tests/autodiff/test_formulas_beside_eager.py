@@ -21,7 +21,7 @@ def assert_same(expression: str, arguments: list[Tensor], *, twice: bool = True)
     exec(source, function)
     program = DifferentiableOperation(rekindle.CompilationUnit(source).f.graph)
     wanted = tuple(value.requires_grad for value in arguments)
-    assert not program.derivative(wanted).gradient.backward.find_nodes("autodiff::backward_of")
+    assert "autodiff::backward_of" not in str(program.derivative(wanted).gradient.backward)
     expected = answer(function["f"], arguments, twice=twice)
     assert difference(answer(program, arguments, twice=twice), expected) is None
 

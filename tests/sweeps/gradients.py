@@ -217,8 +217,10 @@ def graph_of(function: Callable[..., Any], arguments: Sequence[Tensor], result: 
 
 
 def _left_to_autograd(graph: Graph) -> list[str]:
+    subgraphs = [call.get_graph("Subgraph") for call in graph.find_nodes("autodiff::backward_of")]
+    named = [call.inputs[0].node["value"] for call in graph.find_nodes("autodiff::backward_of_call")]
     return sorted(
-        {n.kind for call in graph.find_nodes("autodiff::backward_of") for n in call.get_graph("Subgraph").nodes}
+        {node.kind for inner in subgraphs for node in inner.nodes} | {str(name).split(".")[0] for name in named}
     )
 
 

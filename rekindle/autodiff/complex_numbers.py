@@ -1,0 +1,83 @@
+"""Which values may be complex numbers. Formulas are those of real ones: what touches others is left to PyTorch's
+autograd, which knows conjugates, and that the gradient of a real number is real."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from torch import Tensor
+
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.types import COMPLEX, TensorType
+from rekindle.passes.constants import constant_int
+
+_MAKES: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("complex", "polar", "view_as_complex", "view_as_complex_copy", "chalf", "cfloat", "cdouble", "stft"),
+        *("fft_fft", "fft_fft2", "fft_fftn", "fft_ifft", "fft_ifft2", "fft_ifftn", "fft_rfft", "fft_rfft2"),
+        *("fft_rfftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "linalg_eig", "linalg_eigvals"),
+    )
+)
+"""Kinds that make complex numbers of real ones."""
+
+_LEAVES: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("abs", "absolute", "angle", "real", "imag", "view_as_real", "view_as_real_copy", "istft"),
+        *("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
+        *("norm", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm", "var", "std", "linalg_eigvalsh"),
+    )
+)
+"""Kinds that make real numbers of complex ones."""
+
+
+class ComplexValues:
+    """The values that may be complex, of the nodes that were looked at, in order."""
+
+    def __init__(self) -> None:
+        self._known: set[Value] = set()
+
+    def touches(self, node: Node) -> bool:
+        """Whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
+        makes = _makes(node)
+        takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
+        if makes or (takes and node.kind not in _LEAVES):
+            self._known.update(node.outputs)
+        return makes or takes
+
+    def enter(self, node: Node) -> None:
+        """What the blocks of ``node`` are given, before their nodes are looked at."""
+        if self.touches(node) or (node.kind == "prim::Loop" and any(map(_holds, node.blocks))):
+            for block in node.blocks:
+                self._known.update(block.inputs)
+
+    def leave(self, node: Node) -> None:
+        """What ``node`` gives, after its blocks were looked at."""
+        for block in node.blocks:
+            if any(value in self._known or _is_by_type(value) for value in block.outputs):
+                self._known.update(node.outputs)
+
+
+def _holds(block: Block) -> bool:
+    """Whether something in ``block`` makes complex numbers."""
+    return any(_makes(node) or any(map(_holds, node.blocks)) for node in block.nodes)
+
+
+def _makes(node: Node) -> bool:
+    if node.kind in _MAKES or any(value.type == COMPLEX for value in (*node.inputs, *node.outputs)):
+        return True
+    if node.kind == "prim::Constant":
+        value = node.attributes.get("value")
+        return isinstance(value, complex) or (isinstance(value, Tensor) and value.is_complex())
+    schema = node.schema
+    index = None if schema is None else schema.argument_index("dtype")
+    number = None if index is None or index >= len(node.inputs) else constant_int(node.inputs[index])
+    dtype = None if number is None else DTYPES[number]
+    return dtype is not None and dtype.is_complex
+
+
+def _is_by_type(value: Value) -> bool:
+    type = value.type
+    return isinstance(type, TensorType) and type.dtype is not None and type.dtype.is_complex
