@@ -52,6 +52,8 @@ class ReturnTypes:
 
     declared: Type | None = None
     merged: Type | None = None
+    announce: Callable[[Type], None] | None = None
+    """Told what the first return gives: calls of the function within itself need to know it."""
     is_uncertain: bool = False
     """Whether something that returns could not be compiled, or what the function declares."""
 

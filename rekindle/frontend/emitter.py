@@ -44,7 +44,7 @@ from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, mismatch_note, unify
+from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, mismatch_note, unify, unshaped
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Assert,
@@ -57,6 +57,7 @@ from rekindle.syntax.views import (
     For,
     GivenUp,
     If,
+    LocalImport,
     NoneLiteral,
     Nonlocal,
     Raise,
@@ -111,8 +112,10 @@ def emit_body(
     resolver: Resolver,
     diagnostics: Diagnostics,
     self_binding: SelfBinding | None = None,
+    announce: Callable[[FunctionSchema], None] | None = None,
 ) -> tuple[Graph, FunctionSchema]:
-    """As :func:`emit_function`, of what :func:`read_signature` has given.
+    """As :func:`emit_function`, of what :func:`read_signature` has given. ``announce`` is told the schema as soon as a
+    return has shown what the function gives, where it does not declare it.
 
     Raises:
         CompileError: there are problems in ``diagnostics``, or the body adds to them.
@@ -121,6 +124,8 @@ def emit_body(
 
     def emit(evidence: Evidence) -> tuple[FunctionEmitter, Type]:
         emitter = FunctionEmitter(resolver, diagnostics, evidence)
+        if announce is not None:
+            emitter.returns.announce = lambda type: announce(_returning(signature.schema, type))
         with nullcontext() if binding is None else binding.beginning_again():
             result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
         return emitter, result
@@ -130,8 +135,15 @@ def emit_body(
     with room_to_recurse(definition.name.range):
         convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames))
         lift_closures(emitter.graph)
-    schema = signature.schema
-    return emitter.graph, FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
+    return emitter.graph, _returning(signature.schema, result)
+
+
+def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
+    return FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
+
+
+import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = None
+"""A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
 
 
 class _AssertionFailure(Expr):
@@ -284,6 +296,13 @@ class FunctionEmitter(AssignmentEmitter):
         for name in Nonlocal(tree).names:
             if self.environment.find_local(name) is None:
                 raise UndefinedNameError(f"no function around this one has assigned '{name}'", tree.range)
+
+    def _emit_import(self, tree: Tree) -> None:
+        statement = LocalImport(tree)
+        if import_object is None:
+            raise UnsupportedError("imports within functions are not supported here", tree.range)
+        found = import_object(self.resolver, statement, self.graph)
+        self.environment.assign(statement.name, tree.range, found)
 
     def _emit_break(self, tree: Tree) -> None:
         self.check_jump("break", tree.range)
@@ -443,6 +462,8 @@ class FunctionEmitter(AssignmentEmitter):
                     statement.range,
                     hint="declare the type of the result, for example -> Optional[…] or -> Union[…]",
                 )
+            if before is None and self.returns.announce is not None:
+                self.returns.announce(unshaped(merged))
             self.returns.merged = merged
         self.graph.insert_node(self.graph.create("prim::ReturnStmt", [value], outputs=0, range=statement.range))
         self.mark_exited()
@@ -627,6 +648,7 @@ class FunctionEmitter(AssignmentEmitter):
         "expression_statement": _emit_expression_statement,
         "pass": _emit_pass,
         "nonlocal": _emit_nonlocal,
+        "local_import": _emit_import,
         "break": _emit_break,
         "continue": _emit_continue,
         "delete": _emit_delete,

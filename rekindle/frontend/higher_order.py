@@ -16,7 +16,7 @@ from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import TENSOR, ListType, Type, unshaped
+from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
 from rekindle.syntax.views import Apply, Var
 
 
@@ -330,6 +330,18 @@ class HigherOrderEmitter(CallEmitter):
             name = "islice_stop"
         return library_function(name).call_with(call.range, self.graph, lists, kwargs)
 
+    def _has_length(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """Whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
+        subject, count, exact = call.inputs
+        value = self.emit_expression(subject)
+        wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
+        if isinstance(value.type, ListType):
+            length = self.insert("aten::len", call.range, value)
+            return SimpleValue(self.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted))
+        found = len(value.type.elements) if isinstance(value.type, TupleType) else -1
+        answer = found == wanted if is_exact else found >= wanted
+        return SimpleValue(self.graph.insert_constant(answer, range=call.range))
+
     def _if_iterable(self, item: SugaredValue, range: SourceRange) -> SugaredValue:
         """What the compiler alone can iterate over, as a list; anything else as it is."""
         if isinstance(item, (MappedValue, IterableTree, RangeValue)):
@@ -339,6 +351,7 @@ class HigherOrderEmitter(CallEmitter):
     _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
         **CallEmitter._FORMS,
         "map": _map,
+        "$has_length": _has_length,
         "filter": _filter,
         "partial": _partial,
         "reduce": _reduce,

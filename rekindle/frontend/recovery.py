@@ -16,6 +16,7 @@ from rekindle.syntax.views import (
     GivenUp,
     Lambda,
     ListLiteral,
+    LocalImport,
     Raise,
     Return,
     Select,
@@ -61,6 +62,8 @@ def _names(tree: Tree) -> Iterator[str]:
         yield from GivenUp(tree).names
     if tree.kind == Def.KIND:
         yield Def(tree).name.name
+    if tree.kind == LocalImport.KIND:
+        yield LocalImport(tree).name
     for target in _targets(tree):
         yield from target_names(target)
 

@@ -278,7 +278,7 @@ def _exceptions() -> dict[str, SugaredValue]:
 
 _FORMS: Final = (
     *("range", "zip", "enumerate", "isinstance", "getattr", "hasattr", "list", "dict", "tuple", "reversed"),
-    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter"),
+    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter", "$has_length"),
 )
 
 GLOBALS: Final[dict[str, SugaredValue]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rekindle.errors import Diagnostics
+from rekindle.errors import Diagnostics, TypeMismatchError
 from rekindle.frontend import generic
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
@@ -57,6 +57,7 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
             schema = FunctionSchema(record.basename, "", tuple(_declare(emitter, parameters)))
             if declared is not None:
                 record.declare(_returning(schema, declared))
+            emitter.returns.announce = lambda type: record.declare(_returning(schema, type))
             for parameter, values in zip(parameters, _values(emitter.graph, parameters), strict=True):
                 meaning = parameter.rebuild(values, emitter)
                 emitter.environment.assign(parameter.name, definition.name.range, meaning)
@@ -66,15 +67,34 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
                     emitter.environment.assign(definition.name.name, definition.name.range, itself)
             return emitter, schema, emitter.emit_given(definition, declared)
 
-        with diagnostics.reporting(), room_to_recurse(definition.name.range):
-            emitter, schema, result = with_inference(diagnostics, emit)
+        try:
+            with diagnostics.reporting(), room_to_recurse(definition.name.range):
+                emitter, schema, result = with_inference(diagnostics, emit)
+        except BaseException:
+            record.declare(None)
+            raise
         with room_to_recurse(definition.name.range):
             convert_to_ssa(emitter.graph, result)
             lift_closures(emitter.graph)
             finish(emitter.graph)
+        check_recursion(record, result)
         record.define(emitter.graph, _returning(schema, result))
 
     return FunctionRecord(free_name(function.qualified_name or function.name), definer=define)
+
+
+def check_recursion(record: FunctionRecord, result: Type) -> None:
+    """What a function that calls itself was taken to give must be what it gives.
+
+    Raises:
+        TypeMismatchError: it is not.
+    """
+    if record.is_recursive and record.schema.returns[0].type != result:
+        raise TypeMismatchError(
+            f"'{record.basename}' calls itself where it is known to return "
+            f"{record.schema.returns[0].type.annotation}, but returns {result.annotation}",
+            hint="declare the type of its result",
+        )
 
 
 def _declare(emitter: FunctionEmitter, parameters: Sequence[_Parameter]) -> list[Argument]:

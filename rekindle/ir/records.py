@@ -41,6 +41,8 @@ class FunctionRecord:
     """What the runtime has made of the schema; it owns this slot too."""
     runner: Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
+    is_recursive: bool = False
+    """Whether it calls itself, directly or through others: calls of it stay calls."""
     _state: str = "undefined"
 
     @property
@@ -99,10 +101,14 @@ class FunctionRecord:
         if self._state == "defined":
             return  # by another thread, meanwhile
         if self._state == "defining":
+            if self._schema is not None:
+                self.is_recursive = True
+                return  # what it takes and gives is known, and no more is needed for a call
             raise CompileError(
-                f"function '{self.basename}' calls itself, directly or through others",
+                f"function '{self.basename}' calls itself, directly or through others, before it is known what it "
+                "returns",
                 called_from,
-                hint="write the recursion as a loop",
+                hint="declare the type of its result, for example: -> int",
             )
         failure = known_failure(self)
         if failure is not None:

@@ -8,7 +8,7 @@
                                                            %3 : Tensor = aten::neg(%1)
 
 Each node remembers the calls that it came through in ``Node.callstack``. Methods of interfaces stay calls: which
-method is meant is known only when the program runs.
+method is meant is known only when the program runs. So do functions that call themselves: there would be no end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _inline_block(block: Block) -> bool:
     node = block.return_node.next
     while node is not block.return_node:
         record = called_function(node)
-        if record is None or not may_change("inline", node):
+        if record is None or record.is_recursive or not may_change("inline", node):
             for inner in node.blocks:
                 changed |= _inline_block(inner)
             node = node.next
@@ -74,7 +74,7 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
     node = before.next
     while node is not end:
         record = called_function(node)
-        if record is None:
+        if record is None or record.is_recursive:
             for inner in node.blocks:
                 _inline_block(inner)
             node = node.next

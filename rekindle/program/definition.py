@@ -62,7 +62,8 @@ def define_function(
     if signature.schema.returns and not signature.given_up:
         record.declare(signature.schema)
     try:
-        graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding)
+        graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding, record.declare)
+        specialising.check_recursion(record, schema.returns[0].type)
     except BaseException:
         record.declare(None)
         raise

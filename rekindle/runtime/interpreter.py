@@ -7,6 +7,7 @@ Python. So a state can stop between any two instructions and go on later, on ano
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -207,6 +208,8 @@ class InterpreterState:
 
     def _enter(self, call: Instruction, segment: Segment) -> None:
         caller = self.registers
+        if len(self._stack) >= sys.getrecursionlimit():
+            raise RecursionError("maximum recursion depth exceeded")
         callee = code_of(call.function or _method_of(caller[call.inputs[0]], call.node.get_string("name")))
         registers = callee.template[:]
         for index, register in enumerate(call.inputs):

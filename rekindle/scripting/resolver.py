@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend import emitter
+from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.scripting.python_values import sugared_value
+from rekindle.syntax.views import LocalImport
 
 _MISSING: Final = object()
 
@@ -65,6 +68,24 @@ class PythonResolver:
             if found is _MISSING:
                 raise UndefinedNameError(f"'{name}' is not defined: there is no '{part}'", range)
         return find_type(found, range, self)
+
+
+def _import(resolver: Resolver, statement: LocalImport, graph: Graph) -> SugaredValue:
+    """What an import within a function means: it is made when the function is compiled."""
+    range = statement.range
+    package = resolver.find("__package__") if isinstance(resolver, PythonResolver) else None
+    try:
+        found: Any = importlib.import_module(statement.module, package if isinstance(package, str) else None)
+        if statement.attribute and not hasattr(found, statement.attribute):
+            found = importlib.import_module(f"{found.__name__}.{statement.attribute}")
+        elif statement.attribute:
+            found = getattr(found, statement.attribute)
+    except ImportError as error:
+        raise UndefinedNameError(f"this import fails: {error}", range) from error
+    return sugared_value(found, range, graph, resolver, statement.name)
+
+
+emitter.import_object = _import
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, ParseError, Source, SourceRange
 from rekindle.syntax.depth import too_deep
-from rekindle.syntax.desugaring import loop_with_else
+from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
 from rekindle.syntax.refusals import refuse
@@ -35,6 +35,7 @@ from rekindle.syntax.views import (
     If,
     Import,
     ListLiteral,
+    LocalImport,
     NoneLiteral,
     Nonlocal,
     Pass,
@@ -123,8 +124,6 @@ _AUGMENTED = frozenset(["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", 
 _REFUSED_STATEMENTS = {
     "try": "try",
     "global": "global",
-    "from": "import",
-    "import": "import",
     "class": "nested_class",
 }
 
@@ -149,6 +148,8 @@ class Parser(ExpressionParser):
             "assert": self._assert,
             "del": self._delete,
             "nonlocal": self._nonlocal,
+            "import": self._local_import,
+            "from": self._local_import_from,
             "pass": lambda token: bare(Pass, token.range),
             "break": lambda token: bare(Break, token.range),
             "continue": lambda token: bare(Continue, token.range),
@@ -190,9 +191,7 @@ class Parser(ExpressionParser):
     def _import(self) -> Stmt:
         """``import a.b.c``, as old archives name the files that they need."""
         start = self.lexer.next().start
-        name = self.lexer.expect(IDENT).text
-        while self.lexer.next_if("."):
-            name += "." + self.lexer.expect(IDENT).text
+        name = self._dotted()
         range = self.since(start)
         self._end_of_statement()
         return Import.create(range, name)
@@ -313,6 +312,52 @@ class Parser(ExpressionParser):
         test = self.expression()
         message = self.expression() if self.lexer.next_if(",") else None
         return Assert.create(self.since(token.start), test, message)
+
+    def _local_import(self, token: Token) -> Stmt:
+        """``import a.b.c [as d], …`` within a function"""
+        found: list[tuple[str, str]] = []
+        while True:
+            module = self._dotted()
+            name = self.lexer.expect(IDENT).text if self.lexer.next_if("as") else None
+            if name is None and "." in module:
+                found.append(("$imported", module))
+                module = module.partition(".")[0]
+            found.append((name or module, module))
+            if not self.lexer.next_if(","):
+                break
+        range = self.since(token.start)
+        made: list[Stmt] = [LocalImport.create(range, name, module, "") for name, module in found]
+        return made[0] if len(made) == 1 else together(range, made)
+
+    def _local_import_from(self, token: Token) -> Stmt:
+        """``from a.b import c [as d], …`` within a function"""
+        module = ""
+        while self.lexer.cur.kind in (".", "..."):
+            module += self.lexer.next().kind
+        if self.lexer.cur.kind == IDENT:
+            module += self._dotted()
+        self.lexer.expect("import")
+        if self.lexer.cur.kind == "*":
+            raise refuse("import_star", SourceRange(self.source, token.start, self.lexer.cur.end))
+        in_brackets = self.lexer.next_if("(") is not None
+        found: list[tuple[str, str]] = []
+        while True:
+            attribute = self.lexer.expect(IDENT).text
+            name = self.lexer.expect(IDENT).text if self.lexer.next_if("as") else attribute
+            found.append((name, attribute))
+            if not self.lexer.next_if(",") or self.lexer.cur.kind == ")":
+                break
+        if in_brackets:
+            self.lexer.expect(")")
+        range = self.since(token.start)
+        made: list[Stmt] = [LocalImport.create(range, name, module, attribute) for name, attribute in found]
+        return made[0] if len(made) == 1 else together(range, made)
+
+    def _dotted(self) -> str:
+        name = self.lexer.expect(IDENT).text
+        while self.lexer.next_if("."):
+            name += "." + self.lexer.expect(IDENT).text
+        return name
 
     def _nonlocal(self, token: Token) -> Stmt:
         names = [self.lexer.expect(IDENT).text]
@@ -490,6 +535,8 @@ class Parser(ExpressionParser):
                 body.append(Decorated.create(decorators, method) if decorators else method)
             elif self.lexer.cur.kind == "class":
                 raise refuse("class_in_class", self.lexer.cur.range)
+            elif self.lexer.cur.kind in ("import", "from"):
+                raise refuse("import", self.lexer.cur.range)
             else:
                 self.statement(body)
         self.shallower()

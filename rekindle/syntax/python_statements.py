@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
-from rekindle.syntax.desugaring import loop_with_else
+from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
 from rekindle.syntax.python_names import names_bound_by
+from rekindle.syntax.python_patterns import match_statement
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
 from rekindle.syntax.views import (
@@ -31,6 +32,7 @@ from rekindle.syntax.views import (
     GivenUp,
     Ident,
     If,
+    LocalImport,
     NoneLiteral,
     Nonlocal,
     Pass,
@@ -50,11 +52,8 @@ _REFUSED: dict[str, str] = {
     "ClassDef": "nested_class",
     "AsyncFor": "async_for",
     "AsyncWith": "async_with",
-    "Match": "match",
     "TypeAlias": "type_alias",
     "Global": "global",
-    "Import": "import",
-    "ImportFrom": "import",
 }
 
 _TYPE_COMMENT = re.compile(r"#[ \t]*type:(?![ \t]*ignore\b)")
@@ -94,6 +93,9 @@ class StatementBuilder(ExpressionBuilder):
             ast.Delete: self._delete,
             ast.FunctionDef: self._nested_function,
             ast.Nonlocal: self._nonlocal,
+            ast.Match: lambda node: match_statement(node, self, self.stmts),
+            ast.Import: self._import,
+            ast.ImportFrom: self._import_from,
             ast.Break: lambda node: bare(Break, self.range_of(node)),
             ast.Continue: lambda node: bare(Continue, self.range_of(node)),
             ast.Pass: lambda node: bare(Pass, self.range_of(node)),
@@ -154,6 +156,25 @@ class StatementBuilder(ExpressionBuilder):
     def _nonlocal(self, node: ast.Nonlocal) -> Stmt:
         range = self.range_of(node)
         return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
+
+    def _import(self, node: ast.Import) -> Stmt:
+        range = self.range_of(node)
+        made: list[Stmt] = []
+        for alias in node.names:
+            # ``import a.b`` gives the name ``a`` a meaning.
+            module = alias.name if alias.asname else alias.name.partition(".")[0]
+            made.append(LocalImport.create(range, alias.asname or module, module, ""))
+            if module != alias.name:
+                made.insert(-1, LocalImport.create(range, "$imported", alias.name, ""))
+        return made[0] if len(made) == 1 else together(range, made)
+
+    def _import_from(self, node: ast.ImportFrom) -> Stmt:
+        range = self.range_of(node)
+        if node.names[0].name == "*":
+            raise refuse("import_star", range)
+        module = "." * node.level + (node.module or "")
+        made = [LocalImport.create(range, alias.asname or alias.name, module, alias.name) for alias in node.names]
+        return made[0] if len(made) == 1 else together(range, made)
 
     # ---------------------------------------------------------------------------------------------- compound statements
 
@@ -251,6 +272,8 @@ class StatementBuilder(ExpressionBuilder):
                 continue
             elif isinstance(statement, ast.ClassDef):
                 raise refuse("class_in_class", self.range_of(statement))
+            elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+                raise refuse("import", self.range_of(statement))
             else:
                 body.append(self.stmt(statement))
         range = self._until(node, body) if body else self.range_of(node)

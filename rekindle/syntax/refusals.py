@@ -30,7 +30,9 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "match": ("match statements are not supported.", "Use if and elif."),
     "type_alias": ("type statements are not supported.", "Assign the type to a name outside of the function."),
     "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
-    "import": ("Imports within definitions are not supported.", "Import at the top of the file."),
+    "import": ("Imports within classes are not supported.", "Import at the top of the file."),
+    "import_star": ("'from … import *' is not supported here.", "Import the names that are used."),
+    "match_pattern": ("This pattern is not supported.", "Use if and elif."),
     "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
     # definitions
     "varargs": ("Functions with a variable number of arguments ('*args') are not supported.", "Take a list instead."),

@@ -146,7 +146,7 @@ def f(x, *args, **options):  #! unsupported construct; unsupported construct
 """,
     "statements_that_are_left_out": """
 def f(x, n: int):
-    import math  #! unsupported construct
+    import math
     def inner(y):
         return y + nowhere
     class Local:  #! unsupported construct
@@ -213,11 +213,11 @@ def f(x):
     return c + nothing  #! undefined name
 """,
     "calls_itself": """
-def helper(n: int) -> int:
+def helper(n: int):
     return f(n) + missing  #! undefined name; unsupported construct
 
 
-def f(n: int) -> int:
+def f(n: int):
     a = helper(n)
     b = helper(a)
     return b + nothing  #! undefined name

@@ -301,10 +301,8 @@ class M(nn.Module):
         return self.inner(x)
 """,
     "recursion": """
-def f(n: int) -> int:
-    if n == 0:
-        return 1
-    return n * f(n - 1)
+def f(n: int):
+    return 1 if n == 0 else n * f(n - 1)
 """,
     "call_of_a_numpy_function": """
 def f(x):

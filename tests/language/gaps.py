@@ -13,7 +13,16 @@ GAPS: dict[str, str] = {
 RESULT_TYPES: dict[str, str] = {}
 """Programs whose result has another type than in torch.jit."""
 
-RUNS_HERE_ONLY: dict[str, str] = {}
+_RECURSION = "calls itself, directly or through others, which TorchScript does not know"
+RUNS_HERE_ONLY: dict[str, str] = {
+    "recursion_and_patterns.result_of_recursion_is_inferred": _RECURSION,
+    "recursion_and_patterns.mutual_recursion": _RECURSION,
+    "recursion_and_patterns.recursion_of_a_local_function": _RECURSION,
+    "recursion_and_patterns.recursion_for_each_type": _RECURSION,
+    "recursion_and_patterns.ackermann": _RECURSION,
+    "recursion_and_patterns.recursion_without_end": _RECURSION,
+    "recursion_and_patterns.RecursiveMethod": _RECURSION,
+}
 """Programs that saving refuses, each with a part of what it says: TorchScript has nothing to say them with."""
 
 _FORMATS = "torch.jit's runtime knows no format specifications and conversions"

@@ -680,3 +680,19 @@ def functions_within(x, n: int, *rest: int, flag=True, **named: float):
 
 def call_of_both(f, xs, d):
     return f(*xs, 1, a=2, **d), f(**d), f((z := 3), [w := 4, 5][0])
+
+
+def imports_and_else_of_loops(x, n):
+    from math import floor as down, pi
+
+    for y in x:
+        if y == n:
+            if n: break
+            continue
+        for z in y:
+            break
+    else:
+        n = 1
+    while n: n -= 1
+    else: return pi
+    return down(n)

@@ -439,32 +439,6 @@ This cannot be assigned to.
 Hint: Assign to a name, an attribute, an item, or a tuple of them.""",
     ),
     pytest.param(
-        """for x in y: pass
-else: pass""",
-        UnsupportedError,
-        """\
-'else' behind a for loop is not supported.
-  File "program.py", line 3
-    def f():
-        for x in y: pass
-        else: pass
-        ^^^^
-Hint: Set a flag before 'break' and test it after the loop.""",
-    ),
-    pytest.param(
-        """while x: pass
-else: pass""",
-        UnsupportedError,
-        """\
-'else' behind a while loop is not supported.
-  File "program.py", line 3
-    def f():
-        while x: pass
-        else: pass
-        ^^^^
-Hint: Set a flag before 'break' and test it after the loop.""",
-    ),
-    pytest.param(
         "async for x in y: pass",
         UnsupportedError,
         """\
@@ -563,17 +537,6 @@ Hint: Test for the condition beforehand; an exception that is raised ends the pr
         global x
         ^^^^^^
 Hint: Return the new value, or keep it in an attribute of a module.""",
-    ),
-    pytest.param(
-        "import x",
-        UnsupportedError,
-        """\
-Imports within definitions are not supported.
-  File "program.py", line 2
-    def f():
-        import x
-        ^^^^^^
-Hint: Import at the top of the file.""",
     ),
     pytest.param(
         """match x:
@@ -838,7 +801,7 @@ Hint: Write one function for each type.""",
   import b""",
         UnsupportedError,
         """\
-Imports within definitions are not supported.
+Imports within classes are not supported.
   File "program.py", line 2
     class A:
       import b

@@ -215,20 +215,7 @@ REFUSED = {
     ),
     "async def": ("    async def g(): pass\n", "Asynchronous functions are not supported.", "async def g(): pass"),
     "class": ("    class A: pass\n", "Classes within functions are not supported.", "class A: pass"),
-    "match": ("    match x:\n        case 1: pass\n", "match statements are not supported.", "match x:"),
     "global": ("    global y\n", "'global' is not supported.", "global y"),
-    "import": ("    import y\n", "Imports within definitions are not supported.", "import y"),
-    "from": ("    from y import z\n", "Imports within definitions are not supported.", "from y import z"),
-    "for else": (
-        "    for y in x: pass\n    else: pass\n",
-        "'else' behind a for loop is not supported.",
-        "for y in x: pass",
-    ),
-    "while else": (
-        "    while x: break\n    else: pass\n",
-        "'else' behind a while loop is not supported.",
-        "while x: break",
-    ),
     "raise": ("    raise\n", "'raise' without an exception is not supported.", "raise"),
 }
 

@@ -12,6 +12,7 @@ from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.literals import format_string
+from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,
@@ -229,7 +230,18 @@ def _get_attribute(out: Text, node: Node, printer: FunctionPrinter) -> None:
         out.add("getattr(", printer.use(node.input), f", {format_string(name)})")
 
 
+def _check_not_recursive(record: FunctionRecord | None, node: Node, printer: FunctionPrinter) -> None:
+    if printer.importable and record is not None and record.is_recursive:
+        raise UnsupportedError(
+            f"'{record.basename}' calls itself, directly or through others, which TorchScript does not know",
+            node.range,
+            hint="write the recursion as a loop; the program runs here as it is",
+        )
+
+
 def _call_function(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    type = node.inputs[0].type
+    _check_not_recursive(type.function if isinstance(type, FunctionType) else None, node, printer)
     callee, *arguments = printer.uses(node.inputs)
     _write_call(out.add(callee), arguments)
 
@@ -242,6 +254,9 @@ def _call_method(out: Text, node: Node, printer: FunctionPrinter) -> None:
             node.range,
             hint="let a function that takes it as the interface call the method",
         )
+    owner = node.inputs[0].type
+    method = owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
+    _check_not_recursive(method, node, printer)
     base, *arguments = printer.uses(node.inputs)
     _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
 

@@ -67,6 +67,7 @@ from rekindle.syntax.views.statements import (
     For as For,
     GivenUp as GivenUp,
     If as If,
+    LocalImport as LocalImport,
     Nonlocal as Nonlocal,
     Pass as Pass,
     Raise as Raise,

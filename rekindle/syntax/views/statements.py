@@ -213,6 +213,30 @@ class Nonlocal(Stmt):
         return [Ident(tree).name for tree in self.tree.subtrees()]
 
 
+class LocalImport(Stmt):
+    """``from module import attribute as name``, and ``import module as name`` without an attribute, as
+    ``(local_import name module attribute)``. Leading dots of a module are those of the source."""
+
+    __slots__ = ()
+    KIND = "local_import"
+
+    @classmethod
+    def create(cls, range: SourceRange, name: str, module: str, attribute: str) -> LocalImport:
+        return cls._build(range, name, module, attribute)
+
+    @property
+    def name(self) -> str:
+        return self.tree.string(0)
+
+    @property
+    def module(self) -> str:
+        return self.tree.string(1)
+
+    @property
+    def attribute(self) -> str:
+        return self.tree.string(2)
+
+
 class Delete(Stmt):
     """``del a, b[0]``"""
 

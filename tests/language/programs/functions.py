@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.errors import CompileError, NotScriptableError, UndefinedNameError, UnsupportedError
+from rekindle.errors import NotScriptableError, UndefinedNameError, UnsupportedError
 from tests.language.corpus import program, refused
 
 LIMIT: Final[int] = 10
@@ -93,7 +93,7 @@ def gives_nothing(xs: List[int]) -> None:
     xs.append(5)
 
 
-@refused("function.recursion", CompileError, "function 'factorial' calls itself, directly or through others")
+@program("function.recursion", (5,), (0,), torch="refuses")
 def factorial(n: int) -> int:
     if n <= 1:
         return 1

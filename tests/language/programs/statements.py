@@ -428,14 +428,14 @@ def try_except(n: int) -> int:
         return 0
 
 
-@refused("statement.import", UnsupportedError, "Imports within definitions are not supported.")
+@program("statement.import", (3,), (-2,), torch="refuses")
 def import_inside(n: int) -> int:
     import math
 
     return math.floor(n)
 
 
-@refused("statement.match", UnsupportedError, "match statements are not supported.")
+@program("statement.match", (0,), (5,), torch="refuses")
 def match_statement(n: int) -> int:
     match n:
         case 0:

@@ -1,0 +1,195 @@
+"""``match`` of Python's ``ast`` -> ``if`` and ``elif``.
+
+.. code-block:: text
+
+    match point:                          if isinstance(point, tuple of two) and point[0] == 0:
+        case (0, y):                          y = point[1]
+            return y                          return y
+        case (x, y) if x > y:   becomes   elif isinstance(…) and point[0] > point[1]:
+            return x                          x, y = point[0], point[1]
+        case _:                               return x
+            return -1                     else:
+                                              return -1
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.errors import SourceRange
+from rekindle.syntax.desugaring import hidden, together
+from rekindle.syntax.python_expressions import ExpressionBuilder
+from rekindle.syntax.refusals import refuse
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    Assign,
+    BinOp,
+    Const,
+    Expr,
+    FalseLiteral,
+    Ident,
+    If,
+    NoneLiteral,
+    Select,
+    SliceExpr,
+    Stmt,
+    Subscript,
+    TrueLiteral,
+    Var,
+    bare,
+)
+
+HAS_LENGTH: Final = "$has_length"
+"""What asks whether something is a sequence of so many elements, or of at least so many."""
+
+
+@dataclass(slots=True)
+class _Case:
+    """What a pattern asks, and what it gives names to."""
+
+    conditions: list[Expr] = field(default_factory=list)
+    captures: dict[str, Expr] = field(default_factory=dict)
+
+
+def match_statement(
+    node: ast.Match, builder: ExpressionBuilder, block: Callable[[Sequence[ast.stmt]], list[Stmt]]
+) -> Stmt:
+    range = builder.range_of(node)
+    subject = builder.expr(node.subject)
+    before: list[Stmt] = []
+    if subject.tree.kind != Var.KIND:
+        name = hidden(subject.range, "match")
+        before.append(Assign.create(subject.range, [name], subject))
+        subject = name
+    otherwise: list[Stmt] = []
+    for case in reversed(node.cases):
+        found = _Case()
+        _Patterns(builder, found).read(case.pattern, subject)
+        if case.guard is not None:
+            guard = builder.expr(case.guard)
+            found.conditions.append(Expr(_substituted(guard.tree, found.captures)))
+        place = builder.range_of(case.pattern)
+        body = [_binding(place, name, value) for name, value in found.captures.items()]
+        body += block(case.body)
+        condition = _all_of(found.conditions, place)
+        otherwise = [If.create(place.merge(body[-1].range), condition, body, otherwise)]
+    return together(range, [*before, *otherwise])
+
+
+def _binding(range: SourceRange, name: str, value: Expr) -> Stmt:
+    return Assign.create(range, [Var.create(range, Ident.create(range, name))], value)
+
+
+def _all_of(conditions: Sequence[Expr], range: SourceRange) -> Expr:
+    if not conditions:
+        return bare(TrueLiteral, range)
+    first, *rest = conditions
+    for other in rest:
+        first = BinOp.create(range, "and", first, other)
+    return first
+
+
+def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
+    """A guard, which runs before the captured names are assigned."""
+    if tree.kind == Var.KIND:
+        found = captures.get(Var(tree).name.name)
+        return tree if found is None else found.tree
+    children = [_substituted(child, captures) if isinstance(child, Tree) else child for child in tree.children]
+    return Tree(tree.kind, tree.range, tuple(children))
+
+
+class _Patterns:
+    """Reads the pattern of one case."""
+
+    def __init__(self, builder: ExpressionBuilder, case: _Case) -> None:
+        self.builder = builder
+        self.case = case
+
+    def read(self, pattern: ast.pattern, subject: Expr) -> None:
+        range = self.builder.range_of(pattern)
+        match pattern:
+            case ast.MatchValue():
+                self._ask(BinOp.create(range, "==", subject, self.builder.expr(pattern.value)))
+            case ast.MatchSingleton():
+                value: Expr = bare(NoneLiteral, range)
+                if pattern.value is not None:
+                    value = bare(TrueLiteral, range) if pattern.value else bare(FalseLiteral, range)
+                self._ask(BinOp.create(range, "is", subject, value))
+            case ast.MatchAs():
+                if pattern.pattern is not None:
+                    self.read(pattern.pattern, subject)
+                if pattern.name is not None:
+                    self.case.captures[pattern.name] = subject
+            case ast.MatchOr():
+                self._either(pattern, subject, range)
+            case ast.MatchSequence():
+                self._sequence(pattern, subject, range)
+            case ast.MatchClass():
+                self._class(pattern, subject, range)
+            case ast.MatchMapping():
+                self._mapping(pattern, subject, range)
+            case _:
+                raise refuse("match_pattern", range)
+
+    def _ask(self, condition: Expr) -> None:
+        self.case.conditions.append(condition)
+
+    def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
+        found: Expr | None = None
+        for part in pattern.patterns:
+            case = _Case()
+            _Patterns(self.builder, case).read(part, subject)
+            if case.captures:
+                raise refuse("match_pattern", range)
+            condition = _all_of(case.conditions, self.builder.range_of(part))
+            found = condition if found is None else BinOp.create(range, "or", found, condition)
+        assert found is not None
+        self._ask(found)
+
+    def _sequence(self, pattern: ast.MatchSequence, subject: Expr, range: SourceRange) -> None:
+        parts = pattern.patterns
+        star = next((index for index, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)
+        least = len(parts) - (star is not None)
+        exact: Expr = bare(TrueLiteral if star is None else FalseLiteral, range)
+        asks = Var.create(range, Ident.create(range, HAS_LENGTH))
+        self._ask(Apply.create(range, asks, [subject, Const.create(range, str(least)), exact]))
+        for index, part in enumerate(parts):
+            place = self.builder.range_of(part)
+            if isinstance(part, ast.MatchStar):
+                behind = len(parts) - index - 1
+                stop = _number(place, -behind) if behind else None
+                taken = Subscript.create(place, subject, [SliceExpr.create(place, _number(place, index), stop, None)])
+                if part.name is not None:
+                    self.case.captures[part.name] = taken
+                continue
+            position = index if star is None or index < star else index - len(parts)
+            self.read(part, Subscript.create(place, subject, [_number(place, position)]))
+
+    def _class(self, pattern: ast.MatchClass, subject: Expr, range: SourceRange) -> None:
+        cls = self.builder.expr(pattern.cls)
+        isinstance_of = Var.create(range, Ident.create(range, "isinstance"))
+        self._ask(Apply.create(range, isinstance_of, [subject, cls]))
+        if pattern.patterns:
+            builtin = cls.range.text in ("int", "float", "str", "bool", "list", "tuple")
+            if len(pattern.patterns) > 1 or not builtin:
+                raise refuse("match_pattern", range)
+            self.read(pattern.patterns[0], subject)
+        for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+            self.read(part, Select.create(range, subject, Ident.create(range, name)))
+
+    def _mapping(self, pattern: ast.MatchMapping, subject: Expr, range: SourceRange) -> None:
+        if pattern.rest is not None:
+            raise refuse("match_pattern", range)
+        for key, part in zip(pattern.keys, pattern.patterns, strict=True):
+            wanted = self.builder.expr(key)
+            self._ask(BinOp.create(range, "in", wanted, subject))
+            self.read(part, Subscript.create(range, subject, [wanted]))
+
+
+def _number(range: SourceRange, value: int) -> Expr:
+    positive = Const.create(range, str(abs(value)))
+    return positive if value >= 0 else Expr(Tree("unary_minus", range, (positive.tree,)))
