@@ -150,8 +150,8 @@ def sweep_entry(name: str) -> Result:
 
 
 def _check(function: Callable[..., Any], case: Case, dims: tuple[int | None, ...], result: Result) -> None:
-    arguments = _arguments(case, dims)
     try:
+        arguments = _arguments(case, dims)
         expected = looped(function, arguments, dims)
     except Exception:
         return  # other examples of this sample are not legal, or the results differ in size
@@ -208,9 +208,6 @@ def summary(results: dict[str, Result]) -> dict[str, Any]:
         "by_rules": by_rules,
         "percent_by_rules": round(100 * by_rules / max(1, len(counted)), 2),
         "ways": sum(result.ways for result in counted),
-        "right_where_torch_is_not": sum(
-            bool(result.ways and result.peer_fails and not result.failures) for result in results.values()
-        ),
     }
 
 
@@ -236,7 +233,7 @@ def main(arguments: list[str] | None = None) -> int:
         names = names[index - 1 :: count]
     found = run_entries("tests.sweeps.vmap", names, [], options.jobs)
     results = {name: Result(1, {"process": "died"}) if found[name] is None else Result(**found[name]) for name in names}
-    if options.again:
+    if options.full and (options.again or options.only or options.part):
         results = committed() | results
     head = summary(results)
     for name, result in results.items():

@@ -111,6 +111,12 @@ batch kron(self, other):
 
 batch tensordot(self, other, dims_self, dims_other):
     mine, others = inner_all(self, dims_self), inner_all(other, dims_other)
+    for i in range(len(mine)):
+        # A dimension of size 1 goes with one of any size.
+        if torch.size(self, mine[i]) == 1:
+            other = torch.sum(other, [others[i]], True)
+        elif torch.size(other, others[i]) == 1:
+            self = torch.sum(self, [mine[i]], True)
     left = [dim for dim in range(1, self.dim()) if dim not in mine]
     right = [dim for dim in range(1, other.dim()) if dim not in others]
     number = 1
@@ -167,8 +173,7 @@ batch linalg_vecdot(x, y, dim):
     return torch.linalg_vecdot(a, b, dim=inner(a, dim))
 
 batch linalg_vander(x, N):
-    made = torch.linalg_vander(lifted(x), N=N)
-    return torch.squeeze(made, 1) if x.dim() == 1 else made
+    return torch.linalg_vander(lifted(x), N=N)
 
 batch linalg_multi_dot(tensors):
     made = tensors[0]
