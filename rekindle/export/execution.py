@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from rekindle.errors import ExportProblem
-from rekindle.export import branches, loops, operators
+from rekindle.export import branches, lists, loops, operators
 from rekindle.export.machine import Frame, Machine, ProgramRaises
 from rekindle.export.places import Step
 from rekindle.export.values import (
@@ -19,6 +19,7 @@ from rekindle.export.values import (
     Finished,
     Late,
     Object,
+    has_rows,
     leaf_key,
     parts,
     plain,
@@ -175,6 +176,8 @@ class Execution(Machine):
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
         """The outputs of a node that calls a registered operator."""
         self.note_reads(args)
+        if any(has_rows(value) for value in args):
+            return self.of_rows(frame, node, args)
         written = operators.written_arguments(operator, args)
         if written:
             self.note_writes(frame, node, written)
@@ -199,6 +202,21 @@ class Execution(Machine):
         if len(node.outputs) == 1:
             return (result,)
         return result if node.outputs else ()
+
+    def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
+        """The outputs of a node that has to do with a list of which only the run tells the length."""
+        handler = lists.OF_ROWS.get(node.kind)
+        if handler is None or (node.kind != "aten::append" and any(lists.is_growing(value) for value in args)):
+            name = node.kind.rpartition("::")[2]
+            raise self.problem(
+                frame,
+                node,
+                f"'{name}' of a list of which only the run tells how many tensors it holds",
+                hint="such a list can be appended to, and behind the loop that fills it be stacked, concatenated,"
+                " indexed and walked over",
+            )
+        result = handler(args)
+        return (result,) if len(node.outputs) == 1 else ()
 
     def run_now(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
         """Run an operator on numbers, strings and containers, which are known."""

@@ -21,8 +21,9 @@ from torch import SymInt, Tensor
 
 from rekindle.errors import ExportProblem
 from rekindle.export import numbers
+from rekindle.export.lists import GROWING
 from rekindle.export.machine import Activation, Frame, Machine
-from rekindle.export.merging import Mismatch, Same, Slot, Template, World, tensor_for, unify, value_of
+from rekindle.export.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
 from rekindle.export.rehearsal import (
     Operands,
     Rehearsal,
@@ -161,7 +162,8 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
         before, rehearsal = _rehearsed(machine, start, node, iteration, template, limit, surviving)
         if rehearsal.raised is not None:
             raise rehearsal.raised
-        found = unify(before, rehearsal.world, surviving, is_strict=False)
+        with unrecorded(machine):
+            found = unify(before, rehearsal.world, surviving, is_strict=False, capacity=_capacity(limit, iteration))
         _check_slots(found)
         if found.signature() == template.signature():
             break
@@ -175,6 +177,11 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
     _check_writes(machine, frame, node, loop)
     values = _operator(machine, frame, node, iteration, loop)
     machine.bind(frame.activation, node, values[1:])
+
+
+def _capacity(limit: Any, iteration: int) -> Any:
+    """How many iterations there are at most; None where nobody knows before the loop."""
+    return limit - iteration if isinstance(limit, (int, SymInt)) else None
 
 
 def _rehearsed(
@@ -192,7 +199,8 @@ def _rehearsed(
         counter = Late(
             "int", stand_in(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
         )
-        leaves = [value_of(info.kind, supposed(info)) for info in template.slots]
+        counters = _counters(node, template, start)
+        leaves = [_begun(info, supposed(info), index in counters) for index, info in enumerate(template.slots)]
     before: list[Any] = []
 
     def prepare(frames: list[Frame], copier: Copier) -> None:
@@ -203,6 +211,29 @@ def _rehearsed(
 
     rehearsal = rehearse(machine, [start], surviving, prepare)
     return World(before[0], before[1], rehearsal.world.origins), rehearsal
+
+
+def _begun(info: SlotInfo, tensor: Tensor, is_counter: bool) -> Any:
+    """What an iteration begins with in a slot."""
+    if info.kind == "rows":
+        return Late("rows", tensor, GROWING)
+    return Late("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
+
+
+def _counters(node: Node, template: Template, start: Frame) -> set[int]:
+    """The slots of ints that begin at 0 or above and only grow."""
+    body = node.blocks[0]
+    found: set[int] = set()
+    for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
+        step = made.node
+        if not isinstance(value, Slot) or step.kind != "aten::add" or given not in step.inputs[:2]:
+            continue
+        first = start.activation.env.get(given)
+        other = step.inputs[1] if step.inputs[0] is given else step.inputs[0]
+        by = other.node.attributes.get("value")
+        if isinstance(first, int) and first >= 0 and isinstance(by, int) and by >= 0:
+            found.add(value.index)
+    return found
 
 
 def _begin(frame: Frame, node: Node, counter: Any, state: Sequence[Any]) -> None:
@@ -255,9 +286,9 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
         results: Sequence[Tensor] = [supposed(info) for info in template.slots]
         note_shared(machine, template, [loop.rehearsal], results)
         return values_of(template, results)
-    functions = _Functions(machine, node, loop)
+    functions = _Functions(machine, node, loop, iteration)
     session.places.enter(frame.activation.steps, node)
-    first = functions.first(iteration)
+    first = functions.first()
     try:
         results = torch.ops.higher_order.while_loop(
             functions.goes_on, functions.body, first, tuple(functions.additional())
@@ -270,16 +301,30 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
     count = len(template.slots)
     for tensor, new in zip(loop.operands.written.values(), results[1 + count :], strict=True):
         tensor.copy_(new)
-    results = results[1 : 1 + count]
+    passed = Late("int", results[0])
+    results = list(results[1 : 1 + count])
+    if isinstance(loop.condition, Slot):
+        for index, info in enumerate(template.slots):
+            if info.kind == "rows":
+                results[index] = _as_many(results[index], passed, iteration)
     note_shared(machine, template, [loop.rehearsal], results)
     return values_of(template, results)
+
+
+def _as_many(rows: Tensor, passed: Late, iteration: int) -> Tensor:
+    """The rows that iterations have written, of a loop that may have been left before its last one."""
+    count = passed.number - iteration
+    torch._check(count >= 0)
+    torch._check(count <= rows.shape[0])
+    return rows.narrow(0, 0, count)
 
 
 class _Functions:
     """The functions that ``while_loop`` takes. What it carries: the number of the iteration, the slots, the tensors
     that the body writes to; behind them comes what each iteration gets as it is."""
 
-    def __init__(self, machine: Machine, node: Node, loop: _Loop) -> None:
+    def __init__(self, machine: Machine, node: Node, loop: _Loop, iteration: int) -> None:
+        self.iteration = iteration
         self.machine = machine
         self.node = node
         self.loop = loop
@@ -287,14 +332,20 @@ class _Functions:
         self.written = list(operands.written)
         self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
 
-    def first(self, iteration: int) -> tuple[Tensor, ...]:
+    def first(self) -> tuple[Tensor, ...]:
         """What is carried into the first iteration."""
         tensors = []
         for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
-            tensor = tensor_for(info.kind, value, info.example)
+            tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info.kind, value, info.example)
             tensors.append(tensor if has_plain_strides(info) else tensor.contiguous())
         written = list(self.loop.operands.written.values())
-        return unaliased([number_as_tensor(iteration), *tensors, *written], list(self.read.values()))
+        return unaliased([number_as_tensor(self.iteration), *tensors, *written], list(self.read.values()))
+
+    def _no_rows(self, info: SlotInfo) -> Tensor:
+        """Room for the elements that the iterations append to a list."""
+        shape = [_capacity(self.loop.limit, self.iteration), *info.example.shape[1:]]
+        made: Tensor = torch.ops.aten.full.default(shape, 0, dtype=info.example.dtype, device=info.example.device)
+        return made
 
     def additional(self) -> list[Any]:
         """What every iteration gets as it is; the limit stands last, where only the run tells it."""
@@ -332,7 +383,8 @@ class _Functions:
         world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
         changed = [replacements[key] for key in self.written]
         following = torch.ops.aten.add.Tensor(counter, 1)
-        return unaliased([following, *slot_tensors(template, world), *changed], [counter, *rest])
+        number = counter if self.iteration == 0 else torch.ops.aten.sub.Tensor(counter, self.iteration)
+        return unaliased([following, *slot_tensors(template, world, number), *changed], [counter, *rest])
 
     def _limit(self, given: Sequence[Any]) -> Any:
         limit = self.loop.limit
@@ -342,9 +394,10 @@ class _Functions:
 
     def _slot_values(self, slots: Sequence[Tensor]) -> list[Any]:
         values: list[Any] = []
-        for info, tensor in zip(self.loop.template.slots, slots, strict=True):
+        counters = _counters(self.node, self.loop.template, self.loop.frame)
+        for index, (info, tensor) in enumerate(zip(self.loop.template.slots, slots, strict=True)):
             before = info.examples[0]
             if isinstance(before, Tensor) and before.untyped_storage()._cdata in self.loop.rehearsal.memory:
                 tensor = tensor.clone()  # operators of a higher order may not write to what they are given
-            values.append(value_of(info.kind, tensor))
+            values.append(_begun(info, tensor, index in counters))
         return values

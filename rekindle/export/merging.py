@@ -25,6 +25,7 @@ from rekindle.export.values import (
     LeafKey,
     Object,
     is_known,
+    is_rows,
     kind_of,
     leaf_key,
     number_as_tensor,
@@ -112,6 +113,15 @@ class SlotInfo:
         return found if isinstance(found, Tensor) else number_as_tensor(found)
 
 
+@dataclass(slots=True, frozen=True)
+class Growth:
+    """What a list has behind the elements that it had before a loop: the rows of the iterations so far, and the element
+    of this one."""
+
+    rows: Any
+    element: Any = None
+
+
 @dataclass(slots=True)
 class Template:
     """What two worlds have in common: ``values``, one for each value that goes on; ``heap``, containers of before with
@@ -133,7 +143,12 @@ class Template:
             if isinstance(node, Slot):
                 found[node.index] = value
             elif isinstance(node, Made):
-                for part, item in zip(node.parts, _parts(value), strict=True):
+                items = _parts(value)
+                last = node.parts[-1] if node.parts else None
+                if isinstance(last, Slot) and self.slots[last.index].kind == "rows":
+                    count = len(node.parts) - 1
+                    items = [*items[:count], Growth(*items[count:]) if len(items) > count else UNSET]
+                for part, item in zip(node.parts, items, strict=True):
                     walk(part, item)
 
         for node, value in zip(self.values, world.values, strict=True):
@@ -221,9 +236,11 @@ def unify(
     *,
     is_strict: bool = True,
     may_be_late: Sequence[bool] | None = None,
+    capacity: Any = None,
 ) -> Template:
     """What two worlds that began as copies of the same one have in common. ``surviving`` are the containers of before
-    that somebody may still look at.
+    that somebody may still look at. For a loop of at most ``capacity`` iterations a list may have one more element
+    in the second.
 
     With ``is_strict`` numbers that are known but differ have no slot, other than those of the values that
     ``may_be_late`` marks: better to know them, on two ways, than not to know them on one.
@@ -231,11 +248,12 @@ def unify(
     Raises:
         Mismatch: there is nothing that could hold both.
     """
-    return _Unifier(first, second, is_strict).run(surviving, may_be_late)
+    return _Unifier(first, second, is_strict, capacity).run(surviving, may_be_late)
 
 
 class _Unifier:
-    def __init__(self, first: World, second: World, is_strict: bool) -> None:
+    def __init__(self, first: World, second: World, is_strict: bool, capacity: Any = None) -> None:
+        self.capacity = capacity
         self.first = first
         self.second = second
         self.is_strict = is_strict
@@ -351,7 +369,21 @@ class _Unifier:
         known = self.pairs.get((id(a), id(b)))
         return Again(known) if known is not None else self.made(a, b)
 
+    def grown(self, a: list[Any], b: list[Any]) -> Made:
+        """A list that gets one more tensor in each iteration: those become the rows of one tensor."""
+        known = a[:-1] if a and is_rows(a[-1]) else a
+        made = Made(a)
+        self.pairs[id(a), id(b)] = made
+        made.parts = [self.node(x, y) for x, y in zip(known, b, strict=False)]
+        element = b[-1]
+        rows = torch.empty([self.capacity, *element.shape], dtype=element.dtype, device=element.device)
+        made.parts.append(Slot(len(self.template.slots)))
+        self.template.slots.append(SlotInfo("rows", (rows, rows)))
+        return made
+
     def made(self, a: Any, b: Any) -> Made:
+        if isinstance(a, list) and len(b) == len(a) + 1 and isinstance(b[-1], Tensor) and self.capacity is not None:
+            return self.grown(a, b)
         if isinstance(a, (list, tuple)) and len(a) != len(b):
             raise Mismatch(f"{told(a)} of {len(a)} elements here and {len(b)} there")
         if isinstance(a, dict) and list(a) != list(b):

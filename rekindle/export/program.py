@@ -30,7 +30,8 @@ from rekindle.export.machine import ProgramRaises, Session, forget_uses
 from rekindle.export.places import Places, write_places
 from rekindle.export.scan import constants_of, static_problems
 from rekindle.export.state import NeedsState, State, refused_changes
-from rekindle.export.values import UNSET, Finished, Late, Object, with_items
+from rekindle.export.structures import know_named_tuple, know_structures
+from rekindle.export.values import UNSET, Finished, Late, Object, has_rows, with_items
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
@@ -65,6 +66,7 @@ def to_exported(
     owner, record = _entry(program, args, kwargs)
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
+    know_structures([*args, kwargs])
     with warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
             warnings.simplefilter("ignore", category)
@@ -249,9 +251,16 @@ def _result(value: Any, written: set[int]) -> Any:
         return value.clone() if value.untyped_storage()._cdata in written else value
     if isinstance(value, Finished):
         return _result(value.value, written)
+    if has_rows(value):
+        raise ExportProblem(
+            "the program returns a list of which only the run tells how many tensors it holds",
+            hint="return them as one tensor: torch.stack(list)",
+        )
     if isinstance(value, list):
         return [_result(item, written) for item in value]
     if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            know_named_tuple(type(value))
         return with_items(value, [_result(item, written) for item in value])
     if isinstance(value, dict):
         return {key: _result(item, written) for key, item in value.items()}

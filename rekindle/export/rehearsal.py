@@ -18,7 +18,7 @@ from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from rekindle.export.machine import Frame, Machine, ProgramRaises
-from rekindle.export.merging import SlotInfo, Template, World, tensor_for, value_of
+from rekindle.export.merging import Growth, SlotInfo, Template, World, tensor_for, value_of
 from rekindle.export.numbers import condition_tensor
 from rekindle.export.values import UNSET, Copier, Late, LeafKey, key_of, leaves, number_as_tensor
 
@@ -127,6 +127,7 @@ class Operands:
             found.leaves.update(rehearsal.written)
             found.written.update(rehearsal.written)
             for value in template.leaves_of(rehearsal.world):
+                value = value.element if isinstance(value, Growth) else value
                 leaf = value.tensor if isinstance(value, Late) else value
                 origin = rehearsal.world.origin(leaf)
                 if origin is not None:
@@ -174,10 +175,15 @@ def from_operand(leaf: Any, given: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------ what comes out
 
 
-def slot_tensors(template: Template, world: World) -> list[Tensor]:
-    """What a way leaves in the slots, as tensors."""
+def slot_tensors(template: Template, world: World, iteration: Tensor | None = None) -> list[Tensor]:
+    """What a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
+        if isinstance(value, Growth):
+            assert iteration is not None
+            at, row = iteration.reshape([1]), value.element.unsqueeze(0)
+            found.append(torch.ops.aten.index_copy.default(value.rows.tensor, 0, at, row))
+            continue
         tensor = tensor_for(info.kind, value, info.example)
         found.append(tensor.contiguous() if not has_plain_strides(info) else tensor)
     return found
@@ -240,6 +246,8 @@ def note_shared(
             if isinstance(stand, Tensor) and id(stand) in memory
         }
         for value, result in zip(template.leaves_of(rehearsal.world), results, strict=False):
+            if isinstance(value, Growth):
+                continue
             tensor = value.tensor if isinstance(value, Late) else value
             if not isinstance(tensor, Tensor) or value is UNSET:
                 continue

@@ -21,7 +21,8 @@ from torch import SymBool, SymFloat, SymInt, Tensor
 
 from rekindle.ir.types import ClassType
 
-NumberKind = Literal["int", "float", "bool"]
+NumberKind = Literal["int", "float", "bool", "rows"]
+"""The kinds of late values. "rows" is no number: it stands in a list for as many tensors as its tensor has rows."""
 
 DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": torch.float64, "bool": torch.bool}
 
@@ -37,7 +38,8 @@ class Late:
     kind: NumberKind
     tensor: Tensor
     limit: Any = None
-    """For the number of an iteration: how many there are at most, or -1 where there is no such number."""
+    """For an int that is not negative: what it is less than, or -1 where nothing is known. For rows that a loop
+    still adds to: -2."""
     _number: Any = None
 
     @property
@@ -117,6 +119,16 @@ def kind_of(value: Any) -> NumberKind | None:
     return None
 
 
+def is_rows(value: Any) -> bool:
+    """Whether an element of a list stands for any number of elements."""
+    return isinstance(value, Late) and value.kind == "rows"
+
+
+def has_rows(value: Any) -> bool:
+    """Whether ``value`` is a list of which only the run tells how many elements it has."""
+    return isinstance(value, list) and any(is_rows(item) for item in value)
+
+
 def is_known(value: Any) -> bool:
     """Whether a number is known now."""
     return not isinstance(value, (Late, *SYMBOLS))
@@ -169,7 +181,7 @@ class Copier:
         if key is not None:
             return self.replacements.get(key, value)
         if isinstance(value, Late):
-            return Late(value.kind, self.copy(value.tensor), None if value.limit is None else -1)
+            return Late(value.kind, self.copy(value.tensor), -1 if isinstance(value.limit, SymInt) else value.limit)
         if isinstance(value, Finished):
             return Finished(self.copy(value.value))
         if isinstance(value, tuple):

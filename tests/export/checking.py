@@ -16,7 +16,7 @@ from tests.export.probes import Probe
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a probe: "agrees", "refused" or "wrong", and what there is to tell of it."""
+    """What came of a probe: "agrees", "refused"; "raises" or "wrong" where a call does; and what there is to tell."""
 
     verdict: str
     detail: str = ""
@@ -55,7 +55,9 @@ def compared(ours: Any, theirs: Any, probe: Probe) -> Outcome:
         wanted, found = result_of(theirs, args), result_of(ours, args)
         if isinstance(wanted, Exception) and isinstance(found, Exception):
             continue
-        if isinstance(wanted, Exception) or isinstance(found, Exception) or not equal(found, wanted):
+        if isinstance(found, Exception):
+            return Outcome("raises", f"call {number}: {str(found).splitlines()[0] if str(found) else type(found)}")
+        if isinstance(wanted, Exception) or not equal(found, wanted):
             return Outcome("wrong", f"call {number}: {found} instead of {wanted}")
     return Outcome("agrees")
 
