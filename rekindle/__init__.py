@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
     from rekindle.errors import RekindleError as RekindleError
-    from rekindle.export.program import to_exported as to_exported
+    from rekindle.export.program import (
+        to_exported as to_exported,
+        to_exported_methods as to_exported_methods,
+    )
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.asynchrony import Await as Await
     from rekindle.program.asynchrony import (
@@ -152,6 +155,7 @@ _HOMES: Final[dict[str, str]] = {
     "show": "rekindle.api.show",
     "stages": "rekindle.api.stages",
     "to_exported": "rekindle.export.program",
+    "to_exported_methods": "rekindle.export.program",
     "uninstall": "rekindle.api.install",
     "to_dot": "rekindle.viz",
     "to_mermaid": "rekindle.viz",

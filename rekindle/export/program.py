@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.fx import traceback as fx_traceback
 
-from rekindle.errors import ExportError, ExportProblem, RekindleError
+from rekindle.errors import ExportError, ExportProblem
 from rekindle.export.execution import Execution, step_of
 from rekindle.export.machine import ProgramRaises, Session, forget_uses
 from rekindle.export.places import Places, write_places
@@ -70,7 +70,47 @@ def to_exported(
     with warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
             warnings.simplefilter("ignore", category)
-        return _Exporter(owner, record, draft).export(tuple(args), kwargs, dynamic_shapes)
+        return _Exporter(owner, record, draft, {}).export(tuple(args), kwargs, dynamic_shapes)
+
+
+def to_exported_methods(
+    module: ScriptModule,
+    calls: Mapping[str, Sequence[Any]],
+    *,
+    dynamic_shapes: Mapping[str, Any] | None = None,
+    draft: bool = False,
+) -> dict[str, torch.export.ExportedProgram]:
+    """Several methods of a compiled module, each as an ``ExportedProgram``, which share one ``state_dict``: what one
+    changes, the others see.
+
+    ``calls`` has the arguments of an example call for each method, by the name of the method; ``dynamic_shapes`` what
+    :func:`to_exported` takes, by the same names.
+
+    Raises:
+        ExportError: one of them holds what Export IR cannot express.
+        ArgumentError: the arguments of one do not fit.
+    """
+    shapes = dynamic_shapes or {}
+    numbers: dict[str, Tensor] = {}
+    known = -1
+    programs: dict[str, torch.export.ExportedProgram] = {}
+    # What one method changes is a buffer of all of them: so they are run until no other number is found to change.
+    while known != len(numbers):
+        known = len(numbers)
+        for name, args in calls.items():
+            owner, record = _entry(getattr(module, name), args, {})
+            binder_of(record).bind((owner, *args), {})
+            with warnings.catch_warnings():
+                for category in (FutureWarning, DeprecationWarning):
+                    warnings.simplefilter("ignore", category)
+                exporter = _Exporter(owner, record, draft, numbers)
+                programs[name] = exporter.export(tuple(args), {}, shapes.get(name))
+    shared: dict[str, Any] = {}
+    for program in programs.values():
+        for key, tensor in program.state_dict.items():
+            shared.setdefault(key, tensor)
+        program._state_dict = shared
+    return programs
 
 
 def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, FunctionRecord]:
@@ -93,7 +133,11 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
 
 
 class _Exporter:
-    def __init__(self, owner: ScriptModule | None, record: FunctionRecord, is_draft: bool) -> None:
+    def __init__(
+        self, owner: ScriptModule | None, record: FunctionRecord, is_draft: bool, numbers: dict[str, Tensor]
+    ) -> None:
+        self.numbers = numbers
+        """The buffers of numbers that the program is known to change, by the names of the numbers."""
         self.owner = owner
         self.record = record
         self.is_draft = is_draft
@@ -101,11 +145,10 @@ class _Exporter:
     def export(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
-        changing: frozenset[str] = frozenset()
-        written: frozenset[str] = frozenset()
-        problems = static_problems(self.record, self.owner)
+        changing = frozenset(self.numbers)
+        problems = static_problems(self.record)
         for _ in range(ROUNDS):
-            run = _Run(self, State(self.owner, changing, written), self.is_draft)
+            run = _Run(self, State(self.owner, changing, self.numbers), self.is_draft)
             try:
                 program = run.traced(args, kwargs, dynamic_shapes)
             except NeedsState as needs:
@@ -116,6 +159,8 @@ class _Exporter:
             problems = [*problems, *run.session.problems]
             if problems and not self.is_draft:
                 raise ExportError(self.record.basename, _distinct(problems))
+            for problem in _distinct(problems):
+                warnings.warn(f"left out of the exported program: {problem}", UserWarning, stacklevel=4)
             return run.finished(program)
         raise ExportError(
             self.record.basename, [ExportProblem("the program changes other attributes each time that it is looked at")]
@@ -129,6 +174,10 @@ def _distinct(problems: Sequence[ExportProblem]) -> list[ExportProblem]:
     return list(found.values())
 
 
+class _Stopped(BaseException):
+    """Leaves PyTorch's exporter, which would print the graph so far for an exception of any other kind."""
+
+
 class _Run:
     """One attempt."""
 
@@ -137,7 +186,7 @@ class _Run:
         self.state = state
         self.session = Session(Places(), is_draft=is_draft)
         self.failure: Exception | None = None
-        self.constants = constants_of(exporter.record, exporter.owner)
+        self.constants = constants_of(exporter.record)
         for index, tensor in enumerate(self.constants):
             state.shell._buffers[f"constant_{index}"] = tensor
             state.shell._non_persistent_buffers_set.add(f"constant_{index}")
@@ -151,16 +200,17 @@ class _Run:
         name = self.exporter.record.basename
         try:
             return torch.export.export(shell, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-        except Exception as error:
+        except _Stopped:
             failure = self.failure
-            if isinstance(failure, NeedsState):
+            if not isinstance(failure, ExportProblem):
+                assert isinstance(failure, NeedsState)
                 raise failure from None
-            problems = [*static_problems(self.exporter.record, self.exporter.owner), *self.session.problems]
-            if isinstance(failure, ExportProblem):
-                raise ExportError(name, _distinct([*problems, failure])) from failure.__cause__
-            if isinstance(error, RekindleError):
-                raise
-            raise ExportError(name, _distinct([*problems, ExportProblem(_message_of(error))])) from error
+            raise ExportError(name, _distinct([*self._problems(), failure])) from failure.__cause__
+        except Exception as error:
+            raise ExportError(name, _distinct([*self._problems(), ExportProblem(_message_of(error))])) from error
+
+    def _problems(self) -> list[ExportProblem]:
+        return [*static_problems(self.exporter.record), *self.session.problems]
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The program in functional form, with the places of its source."""
@@ -179,12 +229,12 @@ class _Run:
                 fx_traceback.current_meta = {}
                 return self._run_program(args, kwargs)
         except ProgramRaises as raised:
-            problem = ExportProblem(f"the program raises for these arguments: {raised.message}", raised.node.range)
-            self.failure = problem
-            raise problem from None
+            message = f"the program raises for these arguments: {raised.message}"
+            self.failure = ExportProblem(message, raised.node.range)
+            raise _Stopped from None
         except (ExportProblem, NeedsState) as problem:
             self.failure = problem
-            raise
+            raise _Stopped from problem
         finally:
             fx_traceback.current_meta = saved
 

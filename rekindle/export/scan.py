@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from torch import Tensor
 
@@ -34,9 +33,8 @@ def reachable(record: FunctionRecord) -> Iterator[Node]:
                 graphs.append(subgraph)
 
 
-def constants_of(record: FunctionRecord, owner: Any) -> list[Tensor]:
+def constants_of(record: FunctionRecord) -> list[Tensor]:
     """The tensors that stand in the program itself, each once."""
-    del owner
     found: dict[int, Tensor] = {}
     for node in reachable(record):
         if node.kind == "prim::Constant":
@@ -47,9 +45,8 @@ def constants_of(record: FunctionRecord, owner: Any) -> list[Tensor]:
     return list(found.values())
 
 
-def static_problems(record: FunctionRecord, owner: Any) -> list[ExportProblem]:
+def static_problems(record: FunctionRecord) -> list[ExportProblem]:
     """Reasons against an export that do not depend on how the program runs."""
-    del owner
     found: list[ExportProblem] = []
     for node in reachable(record):
         problem = _problem_of(node)

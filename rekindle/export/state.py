@@ -87,12 +87,12 @@ class NeedsState(Exception):
 
 class State:
     """What a program keeps between calls: ``shell`` for the exporter, and the way from there to the values that the
-    program sees and back. ``changing`` names the numbers that are known to change."""
+    program sees and back. ``changing`` names the numbers that are known to change; ``numbers`` has their buffers."""
 
-    def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], written: frozenset[str]) -> None:
+    def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], numbers: dict[str, Tensor]) -> None:
         self.shell = ModuleShell()
         self.changing = changing
-        self.written = written
+        self.numbers = numbers
         self.values: dict[int, HeldItems] = {}
         self._keep_alive: list[Any] = []
         self.paths: list[tuple[str, str]] = []
@@ -169,13 +169,14 @@ class State:
             home = self.homes.get(id(value))
             if home is not None:
                 return home
-            self._buffer(shell, name, value, key in self.written)
+            self._buffer(shell, name, value, False)
             return HeldTensor(shell, name)
         if kind_of(value) is not None:
             is_state = key in self.changing
             if is_state:
-                dtype = DTYPE_OF_KIND[kind_of(value) or "int"]
-                self._buffer(shell, name, torch.tensor(value, dtype=dtype), True)
+                if key not in self.numbers:
+                    self.numbers[key] = torch.tensor(value, dtype=DTYPE_OF_KIND[kind_of(value) or "int"])
+                self._buffer(shell, name, self.numbers[key], True)
             return HeldNumber(value, key, shell, name, is_state)
         if isinstance(value, (list, tuple)):
             like: Any = list(value) if isinstance(value, list) else value

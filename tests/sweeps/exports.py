@@ -2,11 +2,10 @@
 
     python -m tests.sweeps.exports --full               everything; writes results/exports.md
     python -m tests.sweeps.exports --only if.,nn.LSTM   some probes, and what goes wrong with them
-    python -m tests.sweeps.exports --part 1/3           a third; writes results/exports.1.json, for --join 3
 
 A probe of tests/export/probes.py agrees if its exported program passes PyTorch's verifier and gives what the compiled
-program gives on the example, on the other inputs and on the example twice more, state going on from call to call; and so
-do the program after a way through a file, and after `run_decompositions()`.
+program gives on the example, on the other inputs and on the example twice more, state going on from call to call; so do
+the program after a way through a file, and after `run_decompositions()`.
 """
 # ruff: noqa: T201 - a command: it prints
 
@@ -17,6 +16,8 @@ import copy
 import json
 import logging
 import sys
+import tempfile
+import time
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -29,6 +30,8 @@ from tests.export.checking import Outcome, checked, compared
 from tests.export.probes import PROBES, Probe
 
 RESULTS = Path(__file__).parent / "results"
+
+UNFINISHED = Path(tempfile.gettempdir()) / "rekindle-exports.json"
 
 WORDS = {
     "agrees": "agrees",
@@ -72,33 +75,38 @@ def page(rows: dict[str, tuple[Outcome, Outcome]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _known() -> dict[str, tuple[Outcome, Outcome]]:
+    """What a sweep that was stopped has found."""
+    if not UNFINISHED.exists():
+        return {}
+    told = json.loads(UNFINISHED.read_text(encoding="utf-8"))
+    return {name: (Outcome(*pair[0]), Outcome(*pair[1])) for name, pair in told.items()}
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.sweeps.exports")
     parser.add_argument("--full", action="store_true", help="every probe; writes the results")
     parser.add_argument("--only", default="", help="beginnings of names, with commas between them")
-    parser.add_argument("--part", default="", help="one part of all probes: 1/3")
-    parser.add_argument("--join", type=int, default=0, help="write the results from so many parts")
+    parser.add_argument("--seconds", type=int, default=0, help="stop after so many; the next --full goes on from there")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     names = list(PROBES)
     if options.only:
         names = [name for name in names if name.startswith(tuple(options.only.split(",")))]
-    number, _, count = options.part.partition("/")
-    if options.part:
-        names = names[int(number) - 1 :: int(count)]
-    rows: dict[str, tuple[Outcome, Outcome]] = {}
-    for each in range(1, options.join + 1):
-        told = json.loads((RESULTS / f"exports.{each}.json").read_text(encoding="utf-8"))
-        rows.update((name, (Outcome(*pair[0]), Outcome(*pair[1]))) for name, pair in told.items())
-    for name in [] if options.join else names:
+    rows = _known() if options.full else {}
+    end = time.monotonic() + (options.seconds or 1e9)
+    for name in names:
+        if name in rows or time.monotonic() > end:
+            continue
         rows[name] = ours(PROBES[name]), theirs(PROBES[name])
         print(name, *(f"{each.verdict} {each.detail}".strip()[:200] for each in rows[name]), sep=" | ", flush=True)
-    if options.part:
-        told = {name: [[each.verdict, each.detail] for each in pair] for name, pair in rows.items()}
-        (RESULTS / f"exports.{number}.json").write_text(json.dumps(told), encoding="utf-8")
-    if options.full or options.join:
+        if options.full:
+            told = {name: [[each.verdict, each.detail] for each in pair] for name, pair in rows.items()}
+            UNFINISHED.write_text(json.dumps(told), encoding="utf-8")
+    if options.full and len(rows) == len(names):
         (RESULTS / "exports.md").write_text(page({name: rows[name] for name in PROBES}), encoding="utf-8")
+        UNFINISHED.unlink()
     return 0 if all(row[0].verdict in ("agrees", "refused") for row in rows.values()) else 1
 
 

@@ -1,0 +1,163 @@
+"""``rekindle export``: the module of an archive as a file of ``torch.export``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+import torch
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.comparison import difference_of
+from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.inputs import FORMS, read_input
+from rekindle.cli.progress import working
+from rekindle.errors import ArgumentError, ExportError
+from rekindle.export.program import to_exported
+from rekindle.program.function import Method
+
+_NAMED: Final = re.compile(r"(\w+)\[([\w, ]*)\](=.*)?")
+_RANGE: Final = re.compile(r"([A-Za-z_]\w*)=(\d+)\.\.(\d+)")
+_FIRST: Final = 3
+"""The size of the first dimension with a name, in the example; the others get the numbers behind it."""
+
+
+@click.command(
+    epilog=f"An input is {FORMS}. A size may be a name: f32[b,3,224,224].",
+)
+@click.argument("archive")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The file to write: model.pt2.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
+)
+@click.option("--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="What a size with a name may be.")
+@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to export.")
+@click.option("--draft", is_flag=True, help="Leave out what can be left out, prints for example.")
+@click.option("--check", is_flag=True, help="Run both programs on several inputs and compare.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+@limit_option
+def export(
+    archive: str,
+    output: str,
+    inputs: tuple[str, ...],
+    ranges: tuple[str, ...],
+    method: str,
+    draft: bool,
+    check: bool,
+    tolerance: float,
+    limits: ArchiveLimits,
+) -> int:
+    """Write the module in ARCHIVE as a program of torch.export.
+
+    Sizes with a name may differ between calls; sizes with the same name are the same. All else about the inputs stays
+    as in the example.
+    """
+    bounds = _bounds(ranges)
+    sizes = _sizes(inputs, bounds)
+    torch.manual_seed(0)
+    args = tuple(_example(text, sizes) for text in inputs)
+    dimensions = {name: Dim(name, min=bounds[name][0], max=bounds[name][1]) for name in sizes}
+    shapes = [_shape(text, dimensions) for text in inputs] if sizes else None
+    module = open_archive(archive, limits, "cpu")
+    callee = find_method(module, method)
+    try:
+        with working(f"Exporting {method}"):
+            program = to_exported(callee, args, dynamic_shapes=shapes, draft=draft)
+            torch.export.save(program, output)
+    except ArgumentError as error:
+        raise click.UsageError(f"{first_line(error)}; it is {callee.schema.bound}") from None
+    except ExportError as error:
+        raise ProgramFailed(str(error)) from None
+    except (OSError, RuntimeError) as error:
+        raise Trouble(f"{output}: {first_line(error)}") from None
+    if not check:
+        return OK
+    with working("Running both"):
+        told = _differences(callee, output, inputs, sizes, bounds, tolerance)
+    for line in told:
+        click.echo(line)
+    return NO if any(not line.endswith("agree") for line in told) else OK
+
+
+def _bounds(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
+    found: dict[str, tuple[int, int | None]] = {}
+    for text in ranges:
+        match = _RANGE.fullmatch(text)
+        if match is None or int(match[2]) > int(match[3]):
+            raise click.UsageError(f"'{text}' is no range: write b=2..64")
+        found[match[1]] = int(match[2]), int(match[3])
+    return found
+
+
+def _names(text: str) -> list[str]:
+    """The sizes of a shape as they are written; nothing for other inputs."""
+    match = _NAMED.fullmatch(text)
+    return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
+
+
+def _sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | None]]) -> dict[str, int]:
+    """The size that each name has in the example. Names without a range get one."""
+    found: dict[str, int] = {}
+    for text in inputs:
+        for size in _names(text):
+            if not size.isdecimal() and size not in found:
+                low, high = bounds.setdefault(size, (2, None))
+                found[size] = min(max(low, _FIRST + len(found)), high or 1 << 40)
+    for name in bounds:
+        if name not in found:
+            raise click.UsageError(f"--range tells of '{name}', which no input names")
+    return found
+
+
+def _example(text: str, sizes: Mapping[str, int]) -> Any:
+    names = _names(text)
+    if not any(name in sizes for name in names):
+        return read_input(text)
+    kind, _, rest = text.partition("[")
+    filling = rest.partition("]")[2]
+    return read_input(f"{kind}[{','.join(str(sizes.get(name, name)) for name in names)}]{filling}")
+
+
+def _shape(text: str, dimensions: Mapping[str, Any]) -> dict[int, Any] | None:
+    found = {index: dimensions[name] for index, name in enumerate(_names(text)) if name in dimensions}
+    return found or None
+
+
+def _differences(
+    callee: Method,
+    output: str,
+    inputs: tuple[str, ...],
+    sizes: Mapping[str, int],
+    bounds: Mapping[str, tuple[int, int | None]],
+    tolerance: float,
+) -> list[str]:
+    """A line for each call of both: that they agree, or how they differ."""
+    exported = torch.export.load(output).module()
+    lines: list[str] = []
+    for number, by in enumerate((0, 2, -1)):
+        chosen = {
+            name: max(bounds[name][0], min(size + by, bounds[name][1] or size + by)) for name, size in sizes.items()
+        }
+        args = [_example(text, chosen) for text in inputs]
+        ours, theirs = (
+            _result(each, pytree.tree_map_only(torch.Tensor, torch.clone, args)) for each in (callee, exported)
+        )
+        difference = difference_of(ours, theirs, tolerance)
+        told = ", ".join(f"{name}={size}" for name, size in chosen.items())
+        called = f"call {number + 1}" + (f" ({told})" if told else "")
+        lines.append(f"{called}: {'agree' if difference is None else difference}")
+    return lines
+
+
+def _result(program: Any, args: list[Any]) -> Any:
+    """The result of a call; where it raises, that it does."""
+    try:
+        with torch.no_grad():
+            return program(*args)
+    except Exception:  # a program may raise anything
+        return "an error"

@@ -1,0 +1,187 @@
+"""The specification of Export IR, point by point, on exported programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses import FakeTensor
+from torch.export import Dim
+from torch.export.graph_signature import InputKind, OutputKind
+
+import rekindle
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
+
+
+def helper(y: Tensor) -> Tensor:
+    return y.add_(1)
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.linear(x))
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block()
+        self.register_buffer("total", torch.zeros(4))
+        self.register_buffer("scale", torch.ones(4), persistent=False)
+        self.calls = 0
+
+    def forward(self, x: Tensor, n: int = 2) -> tuple[Tensor, int]:
+        self.calls += 1
+        y = helper(self.block(x) * self.scale)
+        self.total.add_(y.sum(0))
+        if y.sum() > 3:
+            y = y.sin()
+        else:
+            y = torch.nn.functional.gelu(y)
+        while y.abs().max() < 4:
+            y = y * 2 + 0.5
+        return y, x.size(0) * n
+
+
+@pytest.fixture(scope="module")
+def program() -> torch.export.ExportedProgram:
+    model = rekindle.script(Model())
+    return rekindle.to_exported(model, (torch.ones(3, 4),), dynamic_shapes={"x": {0: Dim("rows", min=2, max=9)}})
+
+
+def graphs(program: torch.export.ExportedProgram) -> Iterator[torch.fx.Graph]:
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield module.graph
+
+
+def calls(program: torch.export.ExportedProgram) -> Iterator[torch.fx.Node]:
+    for graph in graphs(program):
+        yield from (node for node in graph.nodes if node.op == "call_function")
+
+
+def test_placeholders_come_first_and_there_is_one_output(program: torch.export.ExportedProgram) -> None:
+    for graph in graphs(program):
+        kinds = [node.op for node in graph.nodes]
+        count = kinds.count("placeholder")
+        assert kinds[:count] == ["placeholder"] * count
+        assert kinds.count("output") == 1
+        assert kinds[-1] == "output"
+        assert {*kinds} <= {"placeholder", "call_function", "get_attr", "output"}
+
+
+def test_what_is_called_is_an_operator_and_writes_to_nothing(program: torch.export.ExportedProgram) -> None:
+    for node in calls(program):
+        if isinstance(node.target, torch._ops.OpOverload):
+            assert not node.target._schema.is_mutable, node.format_node()
+        else:
+            assert isinstance(node.target, torch._ops.HigherOrderOperator) or node.target.__module__ in (
+                "_operator",
+                "torch",
+                "math",
+            )
+
+
+def test_attributes_are_read_of_submodules_alone(program: torch.export.ExportedProgram) -> None:
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if node.op == "get_attr":
+                assert isinstance(getattr(module, node.target), torch.fx.GraphModule)
+
+
+def test_parameters_and_buffers_are_inputs(program: torch.export.ExportedProgram) -> None:
+    signature = program.graph_signature
+    assert signature.parameters == ("block.linear.weight", "block.linear.bias")
+    assert {*signature.buffers} == {"total", "scale", "calls"}
+    assert signature.non_persistent_buffers == ("scale",)
+    assert {*program.state_dict} == {"block.linear.weight", "block.linear.bias", "total", "calls"}
+    assert {*signature.buffers_to_mutate.values()} == {"total", "calls"}
+    kinds = [spec.kind for spec in signature.input_specs]
+    assert kinds == [*[InputKind.PARAMETER] * 2, *[InputKind.BUFFER] * 3, InputKind.USER_INPUT]
+    assert [spec.kind for spec in signature.output_specs][-2:] == [OutputKind.USER_OUTPUT] * 2
+
+
+def test_ranges_of_dynamic_sizes(program: torch.export.ExportedProgram) -> None:
+    placeholder = next(node for node in program.graph.nodes if node.name == "x")
+    size = placeholder.meta["val"].shape[0]
+    assert isinstance(size, torch.SymInt)
+    bounds = program.range_constraints[size.node.expr]
+    assert (int(bounds.lower), int(bounds.upper)) == (2, 9)
+
+
+def test_every_node_tells_its_value(program: torch.export.ExportedProgram) -> None:
+    def fits(value: Any) -> bool:
+        if isinstance(value, (list, tuple)):
+            return all(fits(item) for item in value)
+        return value is None or isinstance(
+            value, (FakeTensor, torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
+        )
+
+    for graph in graphs(program):
+        for node in graph.nodes:
+            if node.op == "call_function" or (node.op == "placeholder" and graph is program.graph):
+                assert fits(node.meta["val"]), node.format_node()
+
+
+def test_every_call_tells_its_place(program: torch.export.ExportedProgram) -> None:
+    for node in calls(program):
+        assert "test_specification.py" in node.meta["stack_trace"], node.format_node()
+        assert node.meta["nn_module_stack"]["L__self__"] == ("", f"{__name__}.Model")
+        assert node.meta["source_fn_stack"]
+    add = next(node for node in calls(program) if "helper" in node.meta["stack_trace"])
+    lines = [line.strip() for line in add.meta["stack_trace"].splitlines()]
+    assert lines[0].endswith("in forward")
+    assert lines[1] == "y = helper(self.block(x) * self.scale)"
+    assert lines[2].endswith("in helper")
+    assert lines[3] == "return y.add_(1)"
+
+
+def test_modules_and_functions_of_torch_are_told(program: torch.export.ExportedProgram) -> None:
+    linear = next(node for node in calls(program) if node.target is torch.ops.aten.linear.default)
+    assert list(linear.meta["nn_module_stack"].values()) == [
+        ("", f"{__name__}.Model"),
+        ("block", f"{__name__}.Block"),
+        ("block.linear", "torch.nn.modules.linear.Linear"),
+    ]
+    assert linear.meta["source_fn_stack"] == [("block_linear", nn.Linear)]
+    gelu = next(node for node in calls(program) if node.target is torch.ops.aten.gelu.default)
+    assert [target for _, target in gelu.meta["source_fn_stack"]] == [torch.ops.aten.gelu.default]
+
+
+def test_branches_and_loops_are_operators_of_a_higher_order(program: torch.export.ExportedProgram) -> None:
+    targets = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    assert targets.count(torch.ops.higher_order.cond) == 1
+    assert targets.count(torch.ops.higher_order.while_loop) == 1
+
+
+def test_methods_share_one_state() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4))
+            self.calls = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            return x * self.weight * self.calls
+
+        @torch.jit.export
+        def count(self, x: Tensor) -> Tensor:
+            return x + self.calls
+
+    programs = rekindle.to_exported_methods(
+        rekindle.script(Two()), {"count": (torch.ones(4),), "forward": (torch.ones(4),)}
+    )
+    assert programs["count"].state_dict is programs["forward"].state_dict
+    forward, count = programs["forward"].module(), programs["count"].module()
+    forward(torch.ones(4))
+    forward(torch.ones(4))
+    assert count(torch.zeros(4)).tolist() == [2.0] * 4
