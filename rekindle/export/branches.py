@@ -33,6 +33,7 @@ from rekindle.export.rehearsal import (
     supposed,
     unaliased,
     values_of,
+    without_gradients,
 )
 from rekindle.export.values import Copier, Late
 from rekindle.ir.graph import Block, Node, Value
@@ -239,10 +240,10 @@ def _cond(
     if asserts:
         *results, passed = results
         torch.ops.aten._assert_async.msg(passed, "a check in a branch has failed")
-    for tensor, new in zip(operands.written.values(), results[count:], strict=True):
-        tensor.copy_(new)
-    note_shared(machine, template, rehearsals, results[:count])
-    return values_of(template, results[:count])
+    operands.write_back(results[count:])
+    results = without_gradients(template, results[:count])
+    note_shared(machine, template, rehearsals, results)
+    return values_of(template, results)
 
 
 def _branch_function(

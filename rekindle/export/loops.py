@@ -38,6 +38,7 @@ from rekindle.export.rehearsal import (
     unaliased,
     unrecorded,
     values_of,
+    without_gradients,
 )
 from rekindle.export.values import Copier, Late, LeafKey, number_as_tensor, plain
 from rekindle.ir.graph import Node, Value
@@ -299,10 +300,9 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
         raise machine.problem(frame, node, f"while_loop cannot hold this loop: {error}") from error
     session.places.enter(frame.activation.steps, node)
     count = len(template.slots)
-    for tensor, new in zip(loop.operands.written.values(), results[1 + count :], strict=True):
-        tensor.copy_(new)
+    loop.operands.write_back(results[1 + count :])
     passed = Late("int", results[0])
-    results = list(results[1 : 1 + count])
+    results = without_gradients(template, results[1 : 1 + count])
     if isinstance(loop.condition, Slot):
         for index, info in enumerate(template.slots):
             if info.kind == "rows":

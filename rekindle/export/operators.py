@@ -282,6 +282,10 @@ def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
             for item in value if isinstance(value, (list, tuple)) else [value]:
                 if isinstance(item, Tensor):
                     found.append(item)
+    for name, switch in operator.hidden_writes:
+        named = dict(zip((argument.name for argument in operator.schema.arguments), args, strict=False))
+        if isinstance(named.get(name), Tensor) and (not switch or named.get(switch) is not False):
+            found.append(named[name])
     return found
 
 

@@ -30,7 +30,7 @@ from rekindle.export.machine import ProgramRaises, Session, forget_uses
 from rekindle.export.places import Places, write_places
 from rekindle.export.scan import constants_of, static_problems
 from rekindle.export.state import NeedsState, State, refused_changes
-from rekindle.export.structures import know_named_tuple, know_structures
+from rekindle.export.structures import copied, is_same, know_named_tuple, know_structures
 from rekindle.export.values import UNSET, Finished, Late, Object, has_rows, with_items
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
@@ -250,7 +250,15 @@ class _Run:
             session.foreign.add(tensor.untyped_storage()._cdata)
         steps = (step_of(record, root, None),)
         machine = Execution.of_graph(session, record.graph, arguments, steps, constants)
+        before = [copied(value) for value in arguments]
         values = machine.run()
+        for value, known, argument in zip(arguments, before, record.schema.arguments, strict=True):
+            if not isinstance(value, Object) and not is_same(value, known):
+                raise ExportProblem(
+                    f"the program changes which elements the argument '{argument.name}' has, which nobody would see: an"
+                    " exported program has its arguments for itself",
+                    hint="change a copy: list(x), or return the new elements",
+                )
         changes = state.changes(root)
         session.problems += refused_changes(changes, session.assigned)
         if changes.numbers:

@@ -30,6 +30,8 @@ class Rehearsal:
     world: World
     touched: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
+    graded: set[LeafKey] = field(default_factory=set)
+    """Those of the leaves written to that a gradient flows into."""
     raised: ProgramRaises | None = None
     memory: set[int] = field(default_factory=set)
     """The memory that it wrote to, stand-ins included."""
@@ -102,6 +104,8 @@ def rehearse(
             new = stand_ins.get(key)
             if isinstance(new, Tensor) and new.untyped_storage()._cdata in session.written:
                 result.written[key] = leaf
+                if new.requires_grad:
+                    result.graded.add(key)
     if session.rehearsals:
         session.touched.update(result.touched)
         session.written.update(leaf.untyped_storage()._cdata for leaf in result.written.values())
@@ -117,6 +121,7 @@ class Operands:
 
     leaves: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
+    graded: set[LeafKey] = field(default_factory=set)
 
     @classmethod
     def of(cls, template: Template, rehearsals: Sequence[Rehearsal]) -> Operands:
@@ -126,6 +131,7 @@ class Operands:
             found.leaves.update(rehearsal.touched)
             found.leaves.update(rehearsal.written)
             found.written.update(rehearsal.written)
+            found.graded |= rehearsal.graded
             for value in template.leaves_of(rehearsal.world):
                 value = value.element if isinstance(value, Growth) else value
                 leaf = value.tensor if isinstance(value, Late) else value
@@ -134,6 +140,11 @@ class Operands:
                     key = key_of(origin)
                     found.leaves[key] = origin
         return found
+
+    def write_back(self, results: Sequence[Tensor]) -> None:
+        """Write to the leaves what an operator says that they hold now."""
+        for (key, tensor), new in zip(self.written.items(), results, strict=True):
+            tensor.copy_(new if key in self.graded else new.detach())
 
     def shared_memory(self) -> tuple[Tensor, Tensor] | None:
         """A tensor that is written to and another one that goes in and shares its memory."""
@@ -255,6 +266,15 @@ def note_shared(
             if source is not None:
                 for each in (source, result):
                     machine.session.blurred[each.untyped_storage()._cdata] = each
+
+
+def without_gradients(template: Template, results: Sequence[Tensor]) -> list[Tensor]:
+    """``results`` of an operator, all of which get gradients if one of them does; but not those that had none."""
+    found: list[Tensor] = []
+    for info, result in zip(template.slots, results, strict=True):
+        has_gradient = any(isinstance(each, Tensor) and each.requires_grad for each in info.examples)
+        found.append(result.detach() if result.requires_grad and not has_gradient else result)
+    return found
 
 
 def values_of(template: Template, tensors: Sequence[Tensor]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch.utils import _pytree as pytree
 
 
@@ -29,3 +30,21 @@ def know_structures(value: Any) -> None:
     elif isinstance(value, dict):
         for item in value.values():
             know_structures(item)
+
+
+def copied(value: Any) -> Any:
+    """A copy of the lists, dicts and tuples of an argument, with the same leaves."""
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return tuple(copied(item) for item in value) if isinstance(value, tuple) else value
+
+
+def is_same(value: Any, known: Any) -> bool:
+    """Whether an argument has the leaves that it had when it was copied."""
+    if isinstance(value, (list, tuple)):
+        return len(value) == len(known) and all(map(is_same, value, known))
+    if isinstance(value, dict):
+        return list(value) == list(known) and all(is_same(value[key], known[key]) for key in value)
+    return value is known or (not isinstance(value, torch.Tensor) and type(value) is type(known) and value == known)

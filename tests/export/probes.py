@@ -643,6 +643,23 @@ class BatchNormTraining(nn.Module):
         return self.norm(x)
 
 
+@probe("state.batch_norm_in_branch", (POSITIVE,), ((NEGATIVE,),))
+class BatchNormInBranch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def eval(self) -> BatchNormInBranch:
+        return self.train()
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+        if x.sum() > 0:
+            x = self.norm(x)
+        mean = self.norm.running_mean
+        assert mean is not None
+        return x, mean * 1
+
+
 # ------------------------------------------------------------------------------------------------------------- errors
 
 

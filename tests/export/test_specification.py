@@ -136,7 +136,7 @@ def test_every_call_tells_its_place(program: torch.export.ExportedProgram) -> No
         assert "test_specification.py" in node.meta["stack_trace"], node.format_node()
         assert node.meta["nn_module_stack"]["L__self__"] == ("", f"{__name__}.Model")
         assert node.meta["source_fn_stack"]
-    add = next(node for node in calls(program) if "helper" in node.meta["stack_trace"])
+    add = next(node for node in calls(program) if "in helper" in node.meta["stack_trace"])
     lines = [line.strip() for line in add.meta["stack_trace"].splitlines()]
     assert lines[0].endswith("in forward")
     assert lines[1] == "y = helper(self.block(x) * self.scale)"

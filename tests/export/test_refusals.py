@@ -1,0 +1,170 @@
+"""What has no form in Export IR is refused: whole texts, with places and ways out."""
+# ruff: noqa: T201 - the programs print, which is refused
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, List, Optional
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
+
+X = torch.ones(3, 4)
+
+
+def told(program: Any, *args: Any) -> str:
+    """The text of the refusal, without the folder and the numbers of lines."""
+    with pytest.raises(rekindle.errors.ExportError) as caught:
+        rekindle.to_exported(rekindle.script(program), args)
+    lines = str(caught.value).splitlines()
+    return "\n".join(line.split(", line")[0].replace(str(Path(__file__)), "here") for line in lines)
+
+
+def prints_and_grows(x: Tensor) -> Tensor:
+    print(x)
+    while x.sum() < 100:
+        x = torch.cat([x, x + 1])
+    return x
+
+
+def test_all_reasons_are_told() -> None:
+    assert (
+        told(prints_and_grows, X)
+        == """\
+'prints_and_grows' cannot be exported, for 2 reasons.
+
+1. this prints, and an exported program cannot
+  File "here"
+        print(x)
+        ^^^^^
+Hint: remove the call
+
+2. this loop, of which only the run tells how often it runs, changes the kind of what it carries: \
+a tensor of shape [3, 4] before an iteration and [6, 4] after it
+  File "here"
+        while x.sum() < 100:
+        ^^^^^^^^^^^^^^^^^^^^
+Hint: give the variables before the loop values of the same kinds and shapes as it leaves, and write to a tensor \
+of the full size instead of appending to a list"""
+    )
+
+
+def none_or_tensor(x: Tensor) -> Optional[Tensor]:
+    if x.sum() > 0:
+        return None
+    return x
+
+
+def test_branches_that_cannot_be_unified() -> None:
+    assert (
+        told(none_or_tensor, X)
+        == """\
+'none_or_tensor' cannot be exported: the branches of this 'if', which only the run decides, \
+come to None here and a Tensor there
+  File "here"
+        if x.sum() > 0:
+        ^^^^^^^^^^^^^^^
+Hint: have both give the same kinds of values: \
+a Tensor in place of None, lists of the same length, one dtype"""
+    )
+
+
+def writes_to_either(x: Tensor) -> Tensor:
+    y = x
+    if x.sum() > 0:
+        y = x + 1
+    y.add_(1)
+    return x
+
+
+def test_what_may_share_memory_is_not_written_to() -> None:
+    assert (
+        told(writes_to_either, X)
+        == """\
+'writes_to_either' cannot be exported: this writes to a tensor of which \
+only the run tells whether it shares memory with another one
+  File "here"
+        y.add_(1)
+        ^^^^^^
+Hint: write to a copy: x = x.clone()"""
+    )
+
+
+def raises(x: Tensor) -> Tensor:
+    if x.dim() == 2:
+        raise ValueError("no")
+    return x
+
+
+def appends(xs: List[Tensor]) -> int:
+    xs.append(xs[0])
+    return len(xs)
+
+
+@pytest.mark.parametrize(
+    ("program", "argument", "message"),
+    [
+        (raises, X, "the program raises for these arguments: no"),
+        (appends, [X], "the program changes which elements the argument 'xs' has"),
+    ],
+)
+def test_others(program: Callable[..., Any], argument: Any, message: str) -> None:
+    assert message in told(program, argument)
+
+
+class Cache(torch.nn.Module):
+    kept: Optional[Tensor]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.kept = x
+        return x
+
+
+def test_attributes_that_no_buffer_holds() -> None:
+    assert (
+        told(Cache(), X)
+        == """\
+'forward' cannot be exported: the program changes the attribute 'self.kept' so that a buffer \
+cannot hold it: None gives way to a Tensor
+  File "here"
+            self.kept = x
+            ^^^^^^^^^
+Hint: keep a Tensor of one shape and dtype \
+there from the start, or pass the value in and return the new one"""
+    )
+
+
+def test_a_draft_leaves_out_what_it_can() -> None:
+    def prints(x: Tensor) -> Tensor:
+        print(x)
+        return x * 2
+
+    with pytest.warns(UserWarning, match="left out of the exported program: this prints"):
+        program = rekindle.to_exported(rekindle.script(prints), (X,), draft=True)
+    assert torch.equal(program.module()(X), X * 2)
+
+
+def test_numbers_and_strings_are_checked() -> None:
+    def scaled(x: Tensor, by: float, how: str) -> Tensor:
+        return x * by if how == "mul" else x + by
+
+    module = rekindle.to_exported(rekindle.script(scaled), (X, 2.0, "mul")).module()
+    assert torch.equal(module(X, 2.0, "mul"), X * 2)
+    for other in ((X, 3.0, "mul"), (X, 2.0, "add"), (torch.ones(2, 4), 2.0, "mul")):
+        with pytest.raises(AssertionError, match="Guard failed"):
+            module(*other)
+
+
+def test_what_is_not_compiled() -> None:
+    with pytest.raises(TypeError, match="takes a compiled module, method or function, not function; compile it first"):
+        rekindle.to_exported(none_or_tensor, (X,))
