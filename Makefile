@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion fuzz golden pages clean
+.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -105,6 +105,9 @@ sweep-execution: setup ## every way of executing against the interpreter, on all
 
 sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousand calls: no growth
 	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py
+
+sweep-exports: setup ## programs that leave for Export IR, beside PyTorch's converter
+	$(PYTHON) -m tests.sweeps.exports --full
 
 sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, by its kernel
 	$(BIN)/python -m tests.sweeps.fusion --full

@@ -90,6 +90,11 @@ def test_readme_tells_what_the_sweeps_found() -> None:
         assert sentence.format(*re.findall(r"\*\*(\d+)\*\*", results)[:2]) in readme
 
 
+def test_the_page_on_export_has_what_the_sweep_found() -> None:
+    results = (ROOT / "tests" / "sweeps" / "results" / "exports.md").read_text(encoding="utf-8")
+    assert results.split("\n\n")[2] in (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))

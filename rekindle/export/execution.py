@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from rekindle.errors import ExportProblem
-from rekindle.export import branches, lists, loops, operators
+from rekindle.export import branches, guards, lists, loops, operators
 from rekindle.export.machine import Frame, Machine, ProgramRaises
 from rekindle.export.places import Step
 from rekindle.export.values import (
@@ -176,6 +176,8 @@ class Execution(Machine):
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
         """The outputs of a node that calls a registered operator."""
         self.note_reads(args)
+        if node.kind in guards.ASKS_DTYPE:
+            self.session.asks_dtype = True
         if any(has_rows(value) for value in args):
             return self.of_rows(frame, node, args)
         written = operators.written_arguments(operator, args)

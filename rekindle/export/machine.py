@@ -72,6 +72,8 @@ class Session:
     """Attributes of modules, by path and name, that the program assigns, and where."""
     foreign: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
+    asks_dtype: bool = False
+    """Whether the program has asked for a dtype."""
     rehearsals: int = 0
     """How many rehearsals, which record nothing, are going on within one another."""
 

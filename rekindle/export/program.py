@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -26,6 +27,7 @@ from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import ExportError, ExportProblem
 from rekindle.export.execution import Execution, step_of
+from rekindle.export.guards import check_dtypes, guards_of
 from rekindle.export.machine import ProgramRaises, Session, forget_uses
 from rekindle.export.places import Places, write_places
 from rekindle.export.scan import constants_of, static_problems
@@ -64,13 +66,14 @@ def to_exported(
     """
     kwargs = dict(kwargs or {})
     owner, record = _entry(program, args, kwargs)
+    hooks = _hooks_of(program) if isinstance(program, ScriptModule) else _NO_HOOKS
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
     know_structures([*args, kwargs])
     with warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
             warnings.simplefilter("ignore", category)
-        return _Exporter(owner, record, draft, {}).export(tuple(args), kwargs, dynamic_shapes)
+        return _Exporter(owner, record, draft, {}, hooks).export(tuple(args), kwargs, dynamic_shapes)
 
 
 def to_exported_methods(
@@ -113,6 +116,29 @@ def to_exported_methods(
     return programs
 
 
+@dataclass(slots=True, frozen=True)
+class _Hooks:
+    """What runs before and behind ``forward`` where Python calls a module."""
+
+    before: tuple[FunctionRecord, ...] = ()
+    behind: tuple[FunctionRecord, ...] = ()
+
+
+_NO_HOOKS: Final = _Hooks()
+
+
+def _hooks_of(module: ScriptModule) -> _Hooks:
+    type = module.script_type
+    compiled = len(type.pre_hooks) + len(type.hooks)
+    if len(module._forward_pre_hooks) + len(module._forward_hooks) > compiled:
+        problem = ExportProblem(
+            "the module has hooks that were registered after it was compiled, and an exported program calls no Python",
+            hint="register them before, so that they are compiled too, or export module.forward, which leaves them out",
+        )
+        raise ExportError("forward", [problem])
+    return _Hooks(tuple(type.pre_hooks), tuple(type.hooks))
+
+
 def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, FunctionRecord]:
     if isinstance(program, ScriptModule):
         program = program.forward
@@ -134,19 +160,34 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
 
 class _Exporter:
     def __init__(
-        self, owner: ScriptModule | None, record: FunctionRecord, is_draft: bool, numbers: dict[str, Tensor]
+        self,
+        owner: ScriptModule | None,
+        record: FunctionRecord,
+        is_draft: bool,
+        numbers: dict[str, Tensor],
+        hooks: _Hooks = _NO_HOOKS,
     ) -> None:
+        self.hooks = hooks
         self.numbers = numbers
         """The buffers of numbers that the program is known to change, by the names of the numbers."""
         self.owner = owner
         self.record = record
         self.is_draft = is_draft
 
+    @property
+    def records(self) -> list[FunctionRecord]:
+        """Everything that runs."""
+        return [*self.hooks.before, self.record, *self.hooks.behind]
+
+    def static_problems(self) -> list[ExportProblem]:
+        """Reasons against the export that do not depend on how the program runs."""
+        return [problem for record in self.records for problem in static_problems(record)]
+
     def export(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
         changing = frozenset(self.numbers)
-        problems = static_problems(self.record)
+        problems = self.static_problems()
         for _ in range(ROUNDS):
             run = _Run(self, State(self.owner, changing, self.numbers), self.is_draft)
             try:
@@ -161,7 +202,10 @@ class _Exporter:
                 raise ExportError(self.record.basename, _distinct(problems))
             for problem in _distinct(problems):
                 warnings.warn(f"left out of the exported program: {problem}", UserWarning, stacklevel=4)
-            return run.finished(program)
+            finished = run.finished(program)
+            names = [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
+            finished._guards_code = [*finished._guards_code, *guards_of(names, args, kwargs)]
+            return finished
         raise ExportError(
             self.record.basename, [ExportProblem("the program changes other attributes each time that it is looked at")]
         )
@@ -186,7 +230,8 @@ class _Run:
         self.state = state
         self.session = Session(Places(), is_draft=is_draft)
         self.failure: Exception | None = None
-        self.constants = constants_of(exporter.record)
+        found = {id(tensor): tensor for record in exporter.records for tensor in constants_of(record)}
+        self.constants = list(found.values())
         for index, tensor in enumerate(self.constants):
             state.shell._buffers[f"constant_{index}"] = tensor
             state.shell._non_persistent_buffers_set.add(f"constant_{index}")
@@ -210,7 +255,7 @@ class _Run:
             raise ExportError(name, _distinct([*self._problems(), ExportProblem(_message_of(error))])) from error
 
     def _problems(self) -> list[ExportProblem]:
-        return [*static_problems(self.exporter.record), *self.session.problems]
+        return [*self.exporter.static_problems(), *self.session.problems]
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The program in functional form, with the places of its source."""
@@ -248,10 +293,14 @@ class _Run:
         arguments = self._bound(root, args, kwargs)
         for tensor in _tensors_of([*state.shell.parameters(), *state.shell.buffers(), *args, *kwargs.values()]):
             session.foreign.add(tensor.untyped_storage()._cdata)
-        steps = (step_of(record, root, None),)
-        machine = Execution.of_graph(session, record.graph, arguments, steps, constants)
+
+        def run(function: FunctionRecord, values: Sequence[Any]) -> Any:
+            steps = (step_of(function, root, None),)
+            results = Execution.of_graph(session, function.graph, values, steps, constants).run()
+            return results[0] if len(results) == 1 else tuple(results)
+
         before = [copied(value) for value in arguments]
-        values = machine.run()
+        outputs = self._hooked(run, root, args, kwargs, arguments)
         for value, known, argument in zip(arguments, before, record.schema.arguments, strict=True):
             if not isinstance(value, Object) and not is_same(value, known):
                 raise ExportProblem(
@@ -263,12 +312,34 @@ class _Run:
         session.problems += refused_changes(changes, session.assigned)
         if changes.numbers:
             raise NeedsState(changes.numbers)
-        outputs = values[0] if len(values) == 1 else tuple(values)
+        if session.asks_dtype:
+            check_dtypes(args, kwargs)
         written = {buffer.untyped_storage()._cdata for buffer, _ in changes.tensors}
         result = _result(outputs, written)
         news = [new.clone() if new.untyped_storage()._cdata in written else new for _, new in changes.tensors]
         for (buffer, _), new in zip(changes.tensors, news, strict=True):
             buffer.copy_(new)
+        return result
+
+    def _hooked(
+        self,
+        run: Callable[[FunctionRecord, Sequence[Any]], Any],
+        root: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        arguments: list[Any],
+    ) -> Any:
+        """The result of the program, with the hooks that Python's call of the module runs."""
+        hooks = self.exporter.hooks
+        for hook in hooks.before:
+            given = run(hook, [root, args])
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+                arguments = self._bound(root, args, kwargs)
+        result = run(self.exporter.record, arguments)
+        for hook in hooks.behind:
+            changed = run(hook, [root, args, result])
+            result = result if changed is None else changed
         return result
 
     def _bound(self, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

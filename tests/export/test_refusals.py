@@ -168,3 +168,34 @@ def test_numbers_and_strings_are_checked() -> None:
 def test_what_is_not_compiled() -> None:
     with pytest.raises(TypeError, match="takes a compiled module, method or function, not function; compile it first"):
         rekindle.to_exported(none_or_tensor, (X,))
+
+
+def test_none_enums_and_dtypes_are_checked() -> None:
+    def given(x: Tensor, y: Optional[Tensor]) -> Tensor:
+        if y is not None:
+            return x + y
+        return x.float() if x.is_floating_point() else x * 2
+
+    module = rekindle.to_exported(rekindle.script(given), (X, None)).module()
+    assert torch.equal(module(X, None), X)
+    with pytest.raises(AssertionError, match="Guard failed: y is None"):
+        module(X, X)
+    with pytest.raises(RuntimeError, match="Tensor dtype mismatch"):
+        module(X.long(), None)
+
+
+def test_hooks() -> None:
+    class Hooked(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2
+
+    def before(self: Any, given: tuple[Tensor]) -> tuple[Tensor]:
+        return (given[0] + 10,)
+
+    module = Hooked()
+    module.register_forward_pre_hook(before)
+    compiled = rekindle.script(module)
+    assert torch.equal(rekindle.to_exported(compiled, (X,)).module()(X), compiled(X))
+    compiled.register_forward_hook(lambda module, given, result: result + 1)
+    with pytest.raises(rekindle.errors.ExportError, match="hooks that were registered after it was compiled"):
+        rekindle.to_exported(compiled, (X,))

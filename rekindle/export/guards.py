@@ -1,0 +1,51 @@
+"""What an exported program checks of its arguments beyond what PyTorch has it check: that what was None still is, that
+an enum is the same member, and, where the program asked for them, dtypes.
+
+PyTorch's guards are lines of Python about ``L['argument']``. They are kept with the program, in files too.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+ASKS_DTYPE: Final = frozenset(
+    {
+        *("prim::dtype", "aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::element_size"),
+        *("prim::itemsize", "prim::nbytes", "aten::result_type", "aten::can_cast", "aten::promote_types"),
+        *("prim::tolist", "prim::isinstance"),
+    }
+)
+"""Kinds whose answer depends on a dtype, so that the program may have decided by it."""
+
+
+def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every leaf of the arguments with the text that stands for it in guards."""
+    for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
+        for path, leaf in pytree.tree_flatten_with_path(value)[0]:
+            yield f"L['{name}']{pytree.keystr(path)}", leaf
+
+
+def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    """The guards of an example call."""
+    found: list[str] = []
+    for source, leaf in leaves_with_sources(names, args, kwargs):
+        if leaf is None:
+            found.append(f"{source} is None")
+        elif isinstance(leaf, enum.Enum):
+            found.append(f"{source}.name == '{leaf.name}'")
+        elif isinstance(leaf, bool):
+            found.append(f"{source} is {leaf}")
+    return found
+
+
+def check_dtypes(args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Have the program that is traced check the dtypes of its arguments."""
+    for leaf in pytree.tree_leaves((list(args), kwargs)):
+        if isinstance(leaf, Tensor):
+            torch.ops.aten._assert_tensor_metadata.default(leaf, None, None, leaf.dtype)
