@@ -107,7 +107,7 @@ sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousa
 	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py
 
 sweep-exports: setup ## programs that leave for Export IR, beside PyTorch's converter
-	$(PYTHON) -m tests.sweeps.exports --full
+	$(BIN)/python -m tests.sweeps.exports --full
 
 sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, by its kernel
 	$(BIN)/python -m tests.sweeps.fusion --full
