@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
     from rekindle.errors import RekindleError as RekindleError
-    from rekindle.export.program import (
+    from rekindle.exporting.program import (
         to_exported as to_exported,
         to_exported_methods as to_exported_methods,
     )
@@ -154,8 +154,8 @@ _HOMES: Final[dict[str, str]] = {
     "set_profiled_runs": "rekindle.runtime.profiling",
     "show": "rekindle.api.show",
     "stages": "rekindle.api.stages",
-    "to_exported": "rekindle.export.program",
-    "to_exported_methods": "rekindle.export.program",
+    "to_exported": "rekindle.exporting.program",
+    "to_exported_methods": "rekindle.exporting.program",
     "uninstall": "rekindle.api.install",
     "to_dot": "rekindle.viz",
     "to_mermaid": "rekindle.viz",

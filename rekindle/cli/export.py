@@ -18,7 +18,7 @@ from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_input
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError, ExportError
-from rekindle.export.program import to_exported
+from rekindle.exporting.program import to_exported
 from rekindle.program.function import Method
 
 _NAMED: Final = re.compile(r"(\w+)\[([\w, ]*)\](=.*)?")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
 from rekindle.ir.records import FunctionRecord
@@ -31,6 +31,11 @@ from rekindle.runtime.with_statements import leave_all
 # Members of an enum cost ten times what names of the module do, and calls ask for them all the time.
 _STORE, _CALL, _CALL_METHOD, _BAILOUT = Opcode.STORE, Opcode.CALL, Opcode.CALL_METHOD, Opcode.BAILOUT
 _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT
+
+
+_DEEPEST: Final = 10_000
+"""How many calls may stand within one another. They take no room on Python's stack: those that wait for what others
+compute, a long chain of awaits, are calls as well, so that there may be more than Python has of its own."""
 
 
 class InterpreterState:
@@ -208,7 +213,7 @@ class InterpreterState:
 
     def _enter(self, call: Instruction, segment: Segment) -> None:
         caller = self.registers
-        if len(self._stack) >= sys.getrecursionlimit():
+        if len(self._stack) >= max(_DEEPEST, sys.getrecursionlimit()):
             raise RecursionError("maximum recursion depth exceeded")
         callee = code_of(call.function or _method_of(caller[call.inputs[0]], call.node.get_string("name")))
         registers = callee.template[:]

@@ -8,15 +8,24 @@ torch.jit has loaded them; ``FROM_TORCH`` are saved by torch.jit and do somethin
 from __future__ import annotations
 
 _PYTHON = "the program calls the Python function "
+_RECURSION = "calls itself, directly or through others, which TorchScript does not know"
 _UNION = ") cannot be written as source: no reader knows which one to call"
 
 REFUSED: dict[str, str] = {
     "language.classes.ignored_method": f"{_PYTHON}'in_python'",
     "language.functions.IgnoredMethod": f"{_PYTHON}'log'",
+    "language.functions.factorial": _RECURSION,
     "language.functions.ignored_function": f"{_PYTHON}'in_python'",
     "language.functions.ignored_that_raises": f"{_PYTHON}'checked_in_python'",
     "language.functions.ignored_untyped": f"{_PYTHON}'in_python_untyped'",
     "language.modules.interface_variable": f"Squares{_UNION}",
+    "language.recursion_and_patterns.RecursiveMethod": _RECURSION,
+    "language.recursion_and_patterns.ackermann": _RECURSION,
+    "language.recursion_and_patterns.mutual_recursion": _RECURSION,
+    "language.recursion_and_patterns.recursion_for_each_type": _RECURSION,
+    "language.recursion_and_patterns.recursion_of_a_local_function": _RECURSION,
+    "language.recursion_and_patterns.recursion_without_end": _RECURSION,
+    "language.recursion_and_patterns.result_of_recursion_is_inferred": _RECURSION,
     "language.statements.with_inference_mode": f"{_PYTHON}'inference_mode'",
     "oracle.interfaces.interface_branch": f"Shift{_UNION}",
     "oracle.interfaces.interface_reassigned": f"Shift{_UNION}",
@@ -36,6 +45,8 @@ IN_TORCH: dict[str, str] = {
     "language.expressions.math_domain_errors": _MATH,
     "language.expressions.math_overflow": _MATH,
     "language.named.enum_identity": "torch.jit finds that no member of an enum is itself",
+    "language.python_operators.fields_by_name": _FORMAT,
+    "language.python_operators.representations": _FORMAT,
     "language.statements.with_enable_grad": _GRAD,
     "language.statements.with_no_grad": _GRAD,
     "language.strings.cases": _BYTES,
@@ -48,6 +59,7 @@ IN_TORCH: dict[str, str] = {
     "language.strings.lines": "torch.jit's splitlines has an empty line at the end",
     "language.strings.ord_and_chr": _BYTES,
     "language.strings.percent_formatting": _FORMAT,
+    "language.strings.repr_of_string": _FORMAT,
     "language.strings.str_of_complex": _FORMAT,
     "language.strings.str_of_containers": _FORMAT,
     "language.strings.str_of_dict": _FORMAT,

@@ -26,6 +26,7 @@ def inner(x: torch.Tensor):
 def outer(x: torch.Tensor):
     return inner(x) + inner(x)
 
+rekindle.set_execution_strategy("simple")
 print([node.kind for node in rekindle.script(outer).graph_for(torch.ones(1)).nodes])
 """
 

@@ -3,9 +3,9 @@
     python -m tests.sweeps.exports --full               everything; writes results/exports.md
     python -m tests.sweeps.exports --only if.,nn.LSTM   some probes, and what goes wrong with them
 
-A probe of tests/export/probes.py agrees if its exported program passes PyTorch's verifier and gives what the compiled
-program gives on the example, on the other inputs and on the example twice more, state going on from call to call; so do
-the program after a way through a file, and after `run_decompositions()`.
+A probe of tests/exporting/probes.py agrees if its exported program passes PyTorch's verifier and gives what the
+compiled program gives on the example, on the other inputs and on the example twice more, state going on from call to
+call; so do the program after a way through a file, and after `run_decompositions()`.
 """
 # ruff: noqa: T201 - a command: it prints
 
@@ -26,8 +26,8 @@ import torch
 from torch._export.converter import TS2EPConverter
 
 import rekindle
-from tests.export.checking import Outcome, checked, compared
-from tests.export.probes import PROBES, Probe
+from tests.exporting.checking import Outcome, checked, compared
+from tests.exporting.probes import PROBES, Probe
 
 RESULTS = Path(__file__).parent / "results"
 

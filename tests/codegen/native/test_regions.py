@@ -3,7 +3,6 @@
 import math
 import signal
 import threading
-import time
 from typing import List, Tuple
 
 import pytest
@@ -427,14 +426,18 @@ def test_a_long_loop_can_be_interrupted():
     both = compiled(endless)
     both.native(0)
 
+    stopped = threading.Event()
+
     def interrupt():
-        time.sleep(0.2)
-        signal.raise_signal(signal.SIGINT)
+        # More than once: an interrupt that comes where Python ignores exceptions is lost.
+        while not stopped.wait(1):
+            signal.raise_signal(signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         both.native(3)
+    stopped.set()
     thread.join()
 
 

@@ -20,11 +20,11 @@ import torch
 from torch import SymInt, Tensor
 
 from rekindle.errors import ExportProblem
-from rekindle.export import numbers
-from rekindle.export.lists import GROWING
-from rekindle.export.machine import Activation, Frame, Machine
-from rekindle.export.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
-from rekindle.export.rehearsal import (
+from rekindle.exporting import numbers
+from rekindle.exporting.lists import GROWING
+from rekindle.exporting.machine import Activation, Frame, Machine
+from rekindle.exporting.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
+from rekindle.exporting.rehearsal import (
     Operands,
     Rehearsal,
     as_operand,
@@ -40,7 +40,7 @@ from rekindle.export.rehearsal import (
     values_of,
     without_gradients,
 )
-from rekindle.export.values import Copier, Late, LeafKey, number_as_tensor, plain
+from rekindle.exporting.values import Copier, Late, LeafKey, number_as_tensor, plain
 from rekindle.ir.graph import Node, Value
 from rekindle.runtime.lowering import UNBOUNDED
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import rekindle
-from tests.export.probes import Probe
+from tests.exporting.probes import Probe
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rekindle.errors import ExportProblem
-from rekindle.export.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
+from rekindle.exporting.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
 from rekindle.ir.types import ClassType
 from rekindle.ops.values import script_class
 

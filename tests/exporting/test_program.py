@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 import rekindle
-from tests.export.checking import compared, exported
-from tests.export.probes import PROBES
+from tests.exporting.checking import compared, exported
+from tests.exporting.probes import PROBES
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
 

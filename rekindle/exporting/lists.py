@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import SymInt, Tensor
 
-from rekindle.export.values import is_rows, plain
+from rekindle.exporting.values import is_rows, plain
 
 GROWING: Final = -2
 """The mark of rows that a loop is still adding to: its body must not look at them."""

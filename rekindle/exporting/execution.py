@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from rekindle.errors import ExportProblem
-from rekindle.export import branches, guards, lists, loops, operators
-from rekindle.export.machine import Frame, Machine, ProgramRaises
-from rekindle.export.places import Step
-from rekindle.export.values import (
+from rekindle.exporting import branches, guards, lists, loops, operators
+from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting.places import Step
+from rekindle.exporting.values import (
     SYMBOLS,
     UNSET,
     Finished,

@@ -1,8 +1,8 @@
 """Runs a program on FakeTensors, so that PyTorch's tracer records it: an interpreter whose state can be copied.
 
 Where the program takes a way that is known now, the machine takes it, and nothing of it is recorded. At a condition, or
-a number of iterations, that is known only when the exported program runs, :mod:`rekindle.export.branches` and
-:mod:`rekindle.export.loops` copy the machine and let each copy take one way.
+a number of iterations, that is known only when the exported program runs, :mod:`rekindle.exporting.branches` and
+:mod:`rekindle.exporting.loops` copy the machine and let each copy take one way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from torch import Tensor
 
 from rekindle.errors import ExportProblem, SourceRange
-from rekindle.export.places import Places, Step
-from rekindle.export.values import Copier, Finished, LeafKey, Object, leaf_key, leaves, parts
+from rekindle.exporting.places import Places, Step
+from rekindle.exporting.values import Copier, Finished, LeafKey, Object, leaf_key, leaves, parts
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 
@@ -125,7 +125,7 @@ class Machine:
         return self.result
 
     def execute(self, frame: Frame, node: Node) -> None:
-        """Run ``node``; :mod:`rekindle.export.execution` says how."""
+        """Run ``node``; :mod:`rekindle.exporting.execution` says how."""
         raise NotImplementedError
 
     def _leave(self, frame: Frame) -> None:

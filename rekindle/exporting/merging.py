@@ -16,7 +16,7 @@ import torch
 from torch import SymBool, SymFloat, SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from rekindle.export.values import (
+from rekindle.exporting.values import (
     DTYPE_OF_KIND,
     UNSET,
     Copier,

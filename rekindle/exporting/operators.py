@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rekindle.export import numbers
-from rekindle.export.values import (
+from rekindle.exporting import numbers
+from rekindle.exporting.values import (
     SYMBOLS,
     Finished,
     Late,

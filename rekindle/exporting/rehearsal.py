@@ -17,10 +17,10 @@ from torch import SymBool, SymFloat, SymInt, Tensor
 from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-from rekindle.export.machine import Frame, Machine, ProgramRaises
-from rekindle.export.merging import Growth, SlotInfo, Template, World, tensor_for, value_of
-from rekindle.export.numbers import condition_tensor
-from rekindle.export.values import UNSET, Copier, Late, LeafKey, key_of, leaves, number_as_tensor
+from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting.merging import Growth, SlotInfo, Template, World, tensor_for, value_of
+from rekindle.exporting.numbers import condition_tensor
+from rekindle.exporting.values import UNSET, Copier, Late, LeafKey, key_of, leaves, number_as_tensor
 
 
 @dataclass(slots=True)

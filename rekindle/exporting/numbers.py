@@ -10,7 +10,7 @@ import torch
 from torch import SymBool, SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from rekindle.export.values import SYMBOLS, Late, full, is_known, kind_of, plain
+from rekindle.exporting.values import SYMBOLS, Late, full, is_known, kind_of, plain
 
 _TENSOR_FORMS: Final[dict[str, Any]] = {
     "aten::add": torch.ops.aten.add,

@@ -1,16 +1,16 @@
 """From a compiled program to a :class:`torch.export.ExportedProgram`.
 
 There are two ways to make one. The graph could be written node by node: then shapes of FakeTensors, symbols and their
-ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be ours
-to compute, and to keep in step with every release of PyTorch. Or the program can be *run* under PyTorch's own tracer,
-which does all of that: this is the way taken here. What runs is not Python but our graph, in an interpreter
-(:mod:`rekindle.export.machine`), which alone can do what a tracer of Python cannot: it knows the blocks of an `if` or
-a loop, what goes into them and comes out, and can walk both ways through a branch with copies of the whole state.
+ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be
+ours to compute, and to keep in step with every release of PyTorch. Or the program can be *run* under PyTorch's own
+tracer, which does all of that: this is the way taken here. What runs is not Python but our graph, in an interpreter
+(:mod:`rekindle.exporting.machine`), which alone can do what a tracer of Python cannot: it knows the blocks of an `if`
+or a loop, what goes into them and comes out, and can walk both ways through a branch with copies of the whole state.
 
-1. :mod:`rekindle.export.state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no code.
+1. :mod:`rekindle.exporting.state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no code.
 2. Its ``forward`` runs the graph on the FakeTensors that ``torch.export.export`` hands it.
 3. ``run_decompositions`` with an empty table makes the graph functional and leaves all operators as they are.
-4. :mod:`rekindle.export.places` writes the places in the author's source into the nodes.
+4. :mod:`rekindle.exporting.places` writes the places in the author's source into the nodes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from torch import Tensor
 from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import ExportError, ExportProblem
-from rekindle.export.execution import Execution, step_of
-from rekindle.export.guards import check_dtypes, guards_of
-from rekindle.export.machine import ProgramRaises, Session, forget_uses
-from rekindle.export.places import Places, write_places
-from rekindle.export.scan import constants_of, static_problems
-from rekindle.export.state import NeedsState, State, refused_changes
-from rekindle.export.structures import copied, is_same, know_named_tuple, know_structures
-from rekindle.export.values import UNSET, Finished, Late, Object, has_rows, with_items
+from rekindle.exporting.execution import Execution, step_of
+from rekindle.exporting.guards import check_dtypes, guards_of
+from rekindle.exporting.machine import ProgramRaises, Session, forget_uses
+from rekindle.exporting.places import Places, write_places
+from rekindle.exporting.scan import constants_of, static_problems
+from rekindle.exporting.state import NeedsState, State, refused_changes
+from rekindle.exporting.structures import copied, is_same, know_named_tuple, know_structures
+from rekindle.exporting.values import UNSET, Finished, Late, Object, has_rows, with_items
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule

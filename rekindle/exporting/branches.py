@@ -21,10 +21,10 @@ from torch import SymBool, Tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rekindle.errors import ExportProblem
-from rekindle.export import numbers
-from rekindle.export.machine import Frame, Machine, ProgramRaises
-from rekindle.export.merging import Mismatch, Template, World, unify
-from rekindle.export.rehearsal import (
+from rekindle.exporting import numbers
+from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting.merging import Mismatch, Template, World, unify
+from rekindle.exporting.rehearsal import (
     Operands,
     Rehearsal,
     note_shared,
@@ -35,7 +35,7 @@ from rekindle.export.rehearsal import (
     values_of,
     without_gradients,
 )
-from rekindle.export.values import Copier, Late
+from rekindle.exporting.values import Copier, Late
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ops.exceptions import make_exception
 

@@ -1,1 +1,0 @@
-"""Programs leave for Export IR, PyTorch's own way of keeping programs: see :mod:`rekindle.export.program`."""
