@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports fuzz golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -29,8 +29,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## real models, step by step: source, tree, graph, instructions, and the answer beside eager's
 	$(BIN)/python examples/demo.py
 
-test: setup ## the tests
-	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+test: setup ## the tests; of the largest families a fixed share
+	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=1) $(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+
+test-all: setup ## all tests, some twenty minutes on two cores
+	$(BIN)/python -m pytest -n $(JOBS) tests
 
 # Environments of their own, which see what .venv has: torch is not installed twice.
 PACKAGES := .venv-packages

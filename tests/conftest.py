@@ -16,6 +16,7 @@ import torch
 
 from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
+from tests.support.shares import keep_shares
 
 SEED = 20260
 
@@ -72,6 +73,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    keep_shares(config, items)
     if not config.getoption(REGENERATE):
         return
     others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
