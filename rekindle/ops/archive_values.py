@@ -20,7 +20,7 @@ from rekindle.ops.declare import declare
 def operators_of_archives(kind: str) -> list[Operator]:
     """What the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
     namespace, _, name = kind.partition("::")
-    return list(REGISTRY.overloads(f"archive::{name}")) if namespace == "aten" else []
+    return list(REGISTRY.registered(f"archive::{name}")) if namespace == "aten" else []
 
 
 def differs_in_archives(operator: Operator) -> bool:
