@@ -18,7 +18,7 @@ from rekindle.ir.printer import print_graph, print_head
 from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
 from rekindle.passes.changes import ChangeLog
-from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.executor import pipeline_of_calls
 
 Same = Callable[[Answer, Answer], bool]
 
@@ -60,16 +60,17 @@ def bisect(
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
-    passes: Sequence[Pass] = OPTIMIZATION,
+    passes: Sequence[Pass] | None = None,
     same: Same = same_answer,
     script: str | os.PathLike[str] | None = None,
 ) -> Culprit | None:
     """Find the change to the graph of ``f`` after which it answers ``args`` otherwise; None where all of ``passes``
     together change nothing about the answer, and neither does the plan that calls run in the place of the graph.
 
-    ``f`` is called on copies of the arguments, once for each halving of the number of changes. What counts as
-    ``same`` are results, errors, and what was written to the arguments. ``script`` is where a program goes that shows
-    the difference.
+    Without ``passes`` it looks among those that run before a call with these arguments, and groups of operators run by
+    their kernels from the first call on. ``f`` is called on copies of the arguments, once for each halving of the
+    number of changes. What counts as ``same`` are results, errors, and what was written to the arguments. ``script`` is
+    where a program goes that shows the difference.
 
     Raises:
         ArgumentError: the arguments do not fit.
@@ -77,7 +78,8 @@ def bisect(
         ValueError: there is a change, but no program can show it; see :attr:`Culprit.script`.
     """
     subject = subject_of(f)
-    search = _Search(subject.record.graph, subject.bind(args, kwargs or {}), passes, same)
+    arguments = subject.bind(args, kwargs or {})
+    search = _Search(subject.record.graph, arguments, pipeline_of_calls(arguments) if passes is None else passes, same)
     with room_to_recurse(UNKNOWN_RANGE):
         culprit = search.run()
     if culprit is not None and script is not None:

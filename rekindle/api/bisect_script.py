@@ -10,7 +10,7 @@ import torch
 
 from rekindle.api.answers import Answer, answer_of
 from rekindle.errors import RekindleError
-from rekindle.ir.execution import callable_of
+from rekindle.ir.execution import callable_of, settled_at_once
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
@@ -23,7 +23,7 @@ _TEMPLATE = """{title}
 import torch
 from torch import inf, nan
 
-import rekindle.ops  # makes the operators known
+import rekindle.runtime.executor  # makes the operators known
 from rekindle.api.bisect_script import interpreted, planned
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
@@ -50,14 +50,23 @@ print("after: ", repr(answer(AFTER, {run})))
 
 
 def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """What runs ``graph`` in the interpreter, on a list of its inputs."""
-    return InterpreterState(Code(graph, "f")).run
+    """What runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
+
+    def run(arguments: Sequence[Any]) -> Any:
+        with settled_at_once():
+            return InterpreterState(Code(graph, "f")).run(arguments)
+
+    return run
 
 
 def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
     """What runs ``graph`` as calls do, on a list of its inputs."""
-    function = callable_of(graph, "f")
-    return lambda arguments: function(*arguments)
+
+    def run(arguments: Sequence[Any]) -> Any:
+        with settled_at_once():
+            return callable_of(graph, "f")(*arguments)
+
+    return run
 
 
 def script_of(

@@ -16,9 +16,9 @@ from rekindle.ir.records import FunctionRecord
 from rekindle.passes import Pass
 from rekindle.passes.inlining import inline
 from rekindle.runtime.executable import Executable
+from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.specializing import pipeline_for
 from rekindle.viz import Page, Stage as Shown, page
 from rekindle.viz.boxes import picture_of
 
@@ -44,7 +44,7 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
         if isinstance(f, Graph):
             return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
         subject = subject_of(f)
-        passes = pipeline_for(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
+        passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
         shown = [
             Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
             for name, graph, diff in _on_the_way(subject.record.graph, passes)

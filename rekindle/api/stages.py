@@ -15,12 +15,12 @@ from rekindle.ir.printer import print_graph
 from rekindle.passes import Pass
 from rekindle.passes.changes import ChangeLog
 from rekindle.runtime.code import Code
+from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.plan import ExecutionPlan
 from rekindle.runtime.plan_text import plan_text
 from rekindle.runtime.python_code import NotCompilable
-from rekindle.runtime.specializing import pipeline_for
 
 COMPILED = "compiled"
 """The name of the stage before the first pass."""
@@ -89,7 +89,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
         CompileError, NotScriptableError: ``f`` cannot be compiled.
     """
     subject = subject_of(f)
-    passes = pipeline_for(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
+    passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
     with room_to_recurse(UNKNOWN_RANGE):
         return stages_of(subject.record.graph, passes)
 

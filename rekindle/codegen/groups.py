@@ -25,7 +25,7 @@ from rekindle.codegen.launches import Launch, Recipe, recipe
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.tensor_calls import TensorCalls
 from rekindle.codegen.loops.builder import Unsupported
-from rekindle.ir.execution import Provisional, callable_of
+from rekindle.ir.execution import Provisional, callable_of, is_settled_at_once
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
@@ -232,6 +232,8 @@ def _is_watched() -> bool:
 
 
 def _operation(node: Node) -> Operation:
+    if is_settled_at_once():
+        return FusedGroup(node.get_graph("Subgraph"))
     each_call = 0.0 if _stands_in_loop(node) else PATIENCE / 2.5
     return FusedGroup(node.get_graph("Subgraph"), patience=PATIENCE, each_call=each_call)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph
@@ -27,6 +29,24 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
         SchemaError: nothing is registered that runs one of the nodes.
     """
     return runner(graph, name, optimized)
+
+
+_at_once: Final = ContextVar("rekindle.settled_at_once", default=False)
+
+
+@contextmanager
+def settled_at_once() -> Iterator[None]:
+    """Within, what a :class:`Provisional` operation would become after some calls is made in its first."""
+    token = _at_once.set(True)
+    try:
+        yield
+    finally:
+        _at_once.reset(token)
+
+
+def is_settled_at_once() -> bool:
+    """Whether operations that are made here wait for no further calls."""
+    return _at_once.get()
 
 
 class Provisional:

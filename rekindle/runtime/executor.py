@@ -16,15 +16,16 @@ from typing import Any, Final
 from rekindle.ir import execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.passes import Pass
 from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
-from rekindle.runtime.native import NativeStrategy, native_version
+from rekindle.runtime.native import NativeStrategy, native_pipeline, native_version
 from rekindle.runtime.plan import running_plan
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.specializing import SpecializingStrategy
+from rekindle.runtime.specializing import SpecializingStrategy, pipeline_for
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import foreign_frames, traceback_through
 from rekindle.runtime.version import Strategy, Version
@@ -40,6 +41,12 @@ STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {
 
 _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
 """A weak reference to what the last call ran."""
+
+
+def pipeline_of_calls(arguments: Sequence[object]) -> tuple[Pass, ...]:
+    """All passes that the strategy of execution runs before a call with these arguments; but for the guards of
+    ``profiling``, which stand for what earlier calls were."""
+    return native_pipeline(arguments) if SETTINGS.strategy == "native" else pipeline_for(arguments)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from rekindle.runtime.argument_spec import ArgumentSpec, ArgumentSpecCreator
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.specializing import SpecializingStrategy
+from rekindle.runtime.specializing import SpecializingStrategy, pipeline_for
 from rekindle.runtime.version import Version
 
 _LIBRARY: Final = frozenset(
@@ -155,6 +155,12 @@ class _RecordingVersions(_NativeVersions):
         if optimize(graph, DERIVATIVES) or (arguments is None and self._is_full()):
             return self._new(arguments, graph)
         return self._plain.general() if arguments is None else self._plain.prepare(arguments)
+
+
+def native_pipeline(arguments: Sequence[object]) -> tuple[Pass, ...]:
+    """All passes that make the version for these arguments."""
+    derivatives = DERIVATIVES if _may_record(arguments) else ()
+    return (*pipeline_for(arguments), *derivatives, *FUSION)
 
 
 def native_version(graph: Graph, name: str) -> Version:

@@ -1,7 +1,7 @@
 """Plans as Python that runs by itself.
 
 The text of a plan calls its operators ``f0``, ``f1`` …, which stand in its globals; here each gets a line that imports
-it by name.
+it by name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 import operator
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
 from rekindle.ir.graph import Node
+from rekindle.runtime.code import Code
 from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.python_code import NotCompilable
 
 _CALLED: Final = re.compile(r"f\d+")
 """What stands for the function of an instruction, by its index."""
@@ -24,19 +27,36 @@ def plan_text(plan: ExecutionPlan) -> str:
     so."""
     imports: dict[str, None] = {}
     lines: list[str] = []
+    groups: list[str] = []
     for name, value in plan.function.__globals__.items():
         if name.startswith("__") or name == plan.function.__name__:
             continue
-        found = _spelling(value, plan.code.instructions[int(name[1:])].node) if _CALLED.fullmatch(name) else None
-        found = found or _spelling(value, None)
-        if found is None:
+        node = plan.code.instructions[int(name[1:])].node if _CALLED.fullmatch(name) else None
+        found = _spelling(value, node) or _spelling(value, None)
+        group = None if node is None else _group_text(name, node)
+        if group is not None:
+            groups.append(group)
+        elif found is None:
             told = " ".join(repr(value).split())
             lines.append(f"# {name} has no name to import it by: {told}")
         else:
             imports[found[0]] = None
             lines.append(f"{name} = {found[1]}")
-    parts = [[f"import {module}" for module in sorted(imports)], lines, plan.source.splitlines()]
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+    head = ["\n".join(f"import {module}" for module in sorted(imports)), "\n".join(lines)]
+    return "\n\n".join(part for part in (*head, *groups, plan.source.rstrip("\n")) if part) + "\n"
+
+
+def _group_text(name: str, node: Node) -> str | None:
+    """A function called ``name`` that does what the graph within ``node`` says; None if there is no such graph, or no
+    plan can run it."""
+    if "Subgraph" not in node.attributes:
+        return None
+    try:
+        inner = ExecutionPlan(Code(node.get_graph("Subgraph"), "group"))
+    except NotCompilable:
+        return None
+    text = textwrap.indent(plan_text(inner), "    ")
+    return f"def {name}():  # {node.kind}\n{text}    return {inner.function.__name__}\n\n{name} = {name}()"
 
 
 def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:

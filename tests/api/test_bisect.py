@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.codegen.groups import FusedGroup
 from rekindle.errors import ArgumentError
 from rekindle.ir import execution
 from rekindle.ir.graph import Graph
@@ -187,6 +188,18 @@ def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert 'print("after: ", repr(answer(AFTER, planned)))' in (tmp_path / "wrong.py").read_text(encoding="utf-8")
     monkeypatch.undo()
     assert rekindle.bisect(unit.f, (X, Y)) is None
+
+
+def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups need not wait for their third call, and what fuses is a change like others."""
+    assert rekindle.bisect(program, (X, Y)) is None
+    monkeypatch.setattr(FusedGroup, "__call__", lambda self, *inputs: torch.zeros(2))
+    culprit = rekindle.bisect(program, (X, Y))
+    assert culprit is not None
+    assert (culprit.pass_name, culprit.number) == ("fuse_graph", 1)
+    assert "prim::FusionGroup" not in culprit.before
+    assert "prim::FusionGroup" in culprit.after
+    assert culprit.script is not None
 
 
 def test_modules_have_no_script(tmp_path: Path) -> None:

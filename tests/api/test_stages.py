@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,9 @@ from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
 from rekindle.ir.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining
+from rekindle.runtime.native import FUSION
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
+from rekindle.runtime.specializing import Specialization
 from tests.support.equality import assert_same
 
 
@@ -68,9 +71,19 @@ graph(%x.1 : Tensor):
 """
     )
     found = rekindle.stages(outer, torch.ones(3))
-    expected = [*(each.name for each in OPTIMIZATION), "specialization", *(each.name for each in SPECIALIZATION)]
+    expected = [each.name for each in (*OPTIMIZATION, Specialization(()), *SPECIALIZATION, *FUSION)]
     assert [stage.name for stage in found] == ["compiled", *expected]
     assert str(found[0]) == f"# compiled\n{found[0].text}"
+
+
+def test_each_strategy_has_its_stages() -> None:
+    before = rekindle.set_execution_strategy("simple")
+    try:
+        found = rekindle.stages(outer, torch.ones(3))
+    finally:
+        rekindle.set_execution_strategy(before)
+    expected = [each.name for each in (*OPTIMIZATION, Specialization(()), *SPECIALIZATION)]
+    assert [stage.name for stage in found] == ["compiled", *expected]
 
 
 def test_texts_are_graphs_and_diffs_lead_from_one_to_the_next() -> None:
@@ -98,6 +111,50 @@ def test_stages_are_python_that_runs_by_itself() -> None:
     assert_same(stage.function(torch.ones(2), 4), expected)
     assert "f0 = torch.mul\n" in stage.python
     assert "f10 = builtins.str\n" in stage.python
+
+
+def gated(x: torch.Tensor, y: torch.Tensor):
+    return torch.tanh(x) * y, x - y
+
+
+def test_groups_of_operators_are_python_too() -> None:
+    stage = rekindle.stages(gated, torch.ones(3), torch.ones(3))[-1]
+    assert (
+        stage.python
+        == """\
+import torch
+
+f1 = torch.sub
+
+def f0():  # prim::FusionGroup
+    import torch
+
+    f0 = torch.tanh
+    f1 = torch.mul
+
+    def plan(r0, r1):
+     r2 = f0(r0)
+     r0 = None
+     r3 = f1(r2, r1)
+     r2 = r1 = None
+     return r3
+    return plan
+
+f0 = f0()
+
+def plan(r0, r1):
+ r3 = f0(r0, r1)
+ r4 = f1(r0, r1)
+ r0 = r1 = None
+ r5 = (r3, r4, )
+ r3 = r4 = None
+ return r5
+"""
+    )
+    names: dict[str, Any] = {}
+    exec(stage.python, names)
+    x, y = torch.linspace(-1, 1, 3), torch.linspace(0, 2, 3)
+    assert_same(names["plan"](x, y), gated(x, y))
 
 
 def test_calls_that_are_not_inlined_are_for_the_interpreter() -> None:

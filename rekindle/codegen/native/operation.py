@@ -24,7 +24,7 @@ from rekindle.codegen.native.regions import REGION, has_loop
 from rekindle.codegen.native.strings_text import strings_text
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.attributes import constant_value
-from rekindle.ir.execution import Provisional, callable_of
+from rekindle.ir.execution import Provisional, callable_of, is_settled_at_once
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ops.declare import implements_for_node
@@ -67,7 +67,7 @@ class NativeRegion(Provisional):
         self.code: NativeCode | None = None
         self._plan: Callable[..., Any] | None = None
         self._run: Callable[..., Any] | None = None
-        self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) else 0.0
+        self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) and not is_settled_at_once() else 0.0
 
     def __call__(self, *inputs: Any) -> Any:
         if self._run is not None:
