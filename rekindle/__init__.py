@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         to_exported as to_exported,
         to_exported_methods as to_exported_methods,
     )
+    from rekindle.importing.backend import backend as backend
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.asynchrony import Await as Await
     from rekindle.program.asynchrony import (
@@ -119,6 +120,7 @@ _HOMES: Final[dict[str, str]] = {
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
+    "backend": "rekindle.importing.backend",
     "bisect": "rekindle.api.bisect",
     "create_function": "rekindle.transforms.editing.making",
     "create_method": "rekindle.transforms.editing.making",

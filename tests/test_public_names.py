@@ -31,6 +31,9 @@ def test_names_that_are_not_there():
         rekindle.trace_everything
 
 
-def test_the_command_line_is_loaded_by_itself_alone():
-    text = "import rekindle, sys; rekindle.script; rekindle.install; sys.exit(bool({'click', 'rich'} & {*sys.modules}))"
+def test_the_command_line_and_dynamo_are_loaded_when_they_are_asked_for():
+    text = (
+        "import rekindle, sys; rekindle.script; rekindle.install; rekindle.report; rekindle.show;"
+        "sys.exit(bool({'click', 'rich', 'torch._dynamo'} & {*sys.modules}))"
+    )
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from rekindle.api.executed import owner_of
@@ -26,7 +27,9 @@ from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout, contiguous_strides
 from rekindle.codegen.native.operation import NativeRegion
 from rekindle.codegen.values import scalar_of
+from rekindle.importing.compiled import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.bailouts import Bailout
@@ -40,30 +43,53 @@ from rekindle.runtime.version import Strategy, code_behind
 
 
 def report(f: Any, /) -> Report:
-    """What calls of ``f``, a compiled function, method or module, run: kernels and the operators that each covers,
+    """What calls of ``f``, a compiled function, method or module, or what ``torch.compile(…, backend="rekindle")``
+    gave, run: kernels and the operators that each covers,
     what runs by itself and why, graphs with a backward of their own, guards, times to compile. It has no versions
     before the first call.
 
     Raises:
         TypeError: ``f`` is not compiled, or overloaded.
     """
+    compiled = graphs_of(f)
+    if compiled is not None:
+        return _of_compiled(f, compiled)
     if not isinstance(f, (Function, Method, ScriptModule)):
         raise TypeError(
             f"rekindle.report takes a function, a method or a module that rekindle has compiled, but got {f!r}: "
             "script, trace or load it, and call it first"
         )
     record = subject_of(f).record
-    executable = record.executable
-    strategy: Strategy | None = executable.strategy if isinstance(executable, Executable) else None
+    strategy = _strategy_of(record)
     name = record.name.rsplit(".", 1)[-1]
     if strategy is None:
         return Report(name, SETTINGS.strategy, ())
-    versions = [
-        part_of(f"version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
-        for number, version in enumerate(strategy.versions, start=1)
-    ]
+    versions = _versions_of(strategy)
     profile = dataclasses.replace(strategy.counters) if isinstance(strategy, ProfilingStrategy) else None
     return Report(name, name_of(strategy), tuple(versions), profile)
+
+
+def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
+    """What the functions run that a result of ``torch.compile`` consists of."""
+    parts: list[Part] = []
+    for graph in graphs:
+        for function in graph.functions:
+            strategy = _strategy_of(function._record)
+            if strategy is not None:
+                parts += _versions_of(strategy, f"[{graph.compile_id}] {function.name}, ")
+    return Report(getattr(f, "__name__", type(f).__name__), SETTINGS.strategy, tuple(parts))
+
+
+def _strategy_of(record: FunctionRecord) -> Strategy | None:
+    executable = record.executable
+    return executable.strategy if isinstance(executable, Executable) else None
+
+
+def _versions_of(strategy: Strategy, prefix: str = "") -> list[Part]:
+    return [
+        part_of(f"{prefix}version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
+        for number, version in enumerate(strategy.versions, start=1)
+    ]
 
 
 def name_of(strategy: Strategy) -> str:

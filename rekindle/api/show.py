@@ -11,6 +11,7 @@ from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.groups import group_of
 from rekindle.errors import UNKNOWN_RANGE, Source
 from rekindle.frontend.depth import room_to_recurse
+from rekindle.importing.compiled import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
 from rekindle.passes import Pass
@@ -31,7 +32,8 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
     the kernels. Boxes fold; source lines, nodes and kernels lead to one another. It is one file that needs no network;
     notebooks show it as it is, ``.save("f.html")`` writes it.
 
-    ``f`` is a function, a method or a module, compiled or not, or a graph. With arguments, the passes are those that
+    ``f`` is a function, a method or a module, compiled or not, or a graph; or what ``torch.compile`` gave with
+    ``backend="rekindle"``, of which the graphs are shown that it has by now. With arguments, the passes are those that
     run before a call with them; ``f`` is not called.
 
     Raises:
@@ -43,6 +45,10 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
     with room_to_recurse(UNKNOWN_RANGE):
         if isinstance(f, Graph):
             return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
+        compiled = graphs_of(f)
+        if compiled is not None:
+            shown = list(_of_compiled(compiled, files, kernels))
+            return page(getattr(f, "__name__", type(f).__name__), shown, files, kernels)
         subject = subject_of(f)
         passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
         shown = [
@@ -54,6 +60,15 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
             for name, graph in _versions(subject.record)
         ]
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
+
+
+def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: list[str]) -> Iterator[Shown]:
+    """The functions that a result of ``torch.compile`` consists of: as they were captured, and what calls run."""
+    for graph in graphs:
+        for function in graph.functions:
+            for name, each in ((COMPILED, function.graph), *_versions(function._record)):
+                picture = picture_of(each, files=files, kernels_of=_numbered(kernels), aliases=_is_small(each))
+                yield Shown(f"[{graph.compile_id}] {function.name}: {name}", picture)
 
 
 def _is_small(graph: Graph) -> bool:

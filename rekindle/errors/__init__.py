@@ -20,6 +20,7 @@ from rekindle.errors.diagnostics import (
 from rekindle.errors.exceptions import (
     ArgumentError as ArgumentError,
     BatchingError as BatchingError,
+    CaptureError as CaptureError,
     CompileError as CompileError,
     DifferentiationError as DifferentiationError,
     GivenUpError as GivenUpError,

@@ -117,6 +117,10 @@ class DifferentiationError(CompileError):
     """A program that has no derivative as a program."""
 
 
+class CaptureError(CompileError):
+    """A program that PyTorch captured holds what has no form here."""
+
+
 class RuleError(CompileError):
     """A rewrite rule that cannot be, or whose replacement does something else than its pattern."""
 

@@ -76,11 +76,11 @@ def _innermost(excluded: tuple[str, ...]) -> FrameType | None:
 
 
 def _place(frame: FrameType | None) -> SourceRange:
-    return UNKNOWN_RANGE if frame is None else _line(frame.f_code.co_filename, frame.f_lineno)
+    return UNKNOWN_RANGE if frame is None else line_of(frame.f_code.co_filename, frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
-def _line(filename: str, number: int) -> SourceRange:
+def line_of(filename: str, number: int) -> SourceRange:
     """The text of a line without the space around it."""
     source = _source(filename)
     if not 1 <= number <= len(source.line_starts):

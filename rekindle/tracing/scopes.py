@@ -171,7 +171,7 @@ class _Body:
         self.graph.append_node(made)
 
     def copy(self, node: Node) -> Node:
-        inputs = {value: self.value(value, node.range) for value in node.inputs}
+        inputs = {value: self.value(value, node.range) for value in _taken(node)}
         made = self.graph.append_node(self.graph.create_clone(node, inputs.__getitem__))
         self.values.update(zip(node.outputs, made.outputs, strict=True))
         return made
@@ -292,7 +292,7 @@ def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, 
                 found[node] = _Interface()
                 visit(node.blocks[0], (*within, node))
                 continue
-            for value in node.inputs:
+            for value in _taken(node):
                 use(value, () if node in late else within)
             for value in node.outputs:
                 homes[value] = within
@@ -301,6 +301,18 @@ def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, 
     for value in outputs:
         use(value, ())
     return found
+
+
+def _taken(node: Node) -> list[Value]:
+    """What a node and those in its blocks use from outside of it, in order of first use."""
+    made = {value for block in node.blocks for value in block.inputs}
+    used: dict[Value, None] = dict.fromkeys(node.inputs)
+    for block in node.blocks:
+        for inner in block.nodes:
+            used.update(dict.fromkeys(_taken(inner)))
+            made.update(inner.outputs)
+        used.update(dict.fromkeys(block.outputs))
+    return [value for value in used if value not in made]
 
 
 def _path(node: Node) -> Path:

@@ -1,0 +1,77 @@
+"""What ``torch.compile(f, backend="rekindle")`` has made so far. Nothing here loads Dynamo."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from torch import fx, nn
+
+from rekindle.program.function import Function
+
+_FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+@dataclass(eq=False)
+class CompiledGraph:
+    """What one graph of Dynamo has become: of a function that is captured whole there is one for each kind of
+    arguments, else one for each part.
+
+    ``compile_id`` is how Dynamo's logs call it: ``0/1`` for ``[0/1]``. ``functions`` are ours, which appear when they
+    are first needed: ``inference``, or ``forward`` and ``backward``.
+    """
+
+    compile_id: str
+    places: frozenset[tuple[str, int]] = frozenset()
+    """The lines of the function that was compiled, by file and number, that the graph came from."""
+    functions: list[Function] = field(default_factory=list)
+
+
+_GRAPHS: Final[WeakValueDictionary[int, CompiledGraph]] = WeakValueDictionary()
+_NUMBERS: Final = itertools.count()
+
+
+def new_graph(compile_id: str, module: fx.GraphModule) -> tuple[int, CompiledGraph]:
+    """A record of a graph that Dynamo has captured, and its number. It is there for as long as somebody keeps it."""
+    number = next(_NUMBERS)
+    graph = _GRAPHS[number] = CompiledGraph(compile_id, frozenset(_outermost_lines(module)))
+    return number, graph
+
+
+def compiled_graphs() -> list[CompiledGraph]:
+    """All graphs that are in use, in the order in which they were compiled."""
+    return [graph for _, graph in sorted(_GRAPHS.items())]
+
+
+def graphs_of(f: Any) -> list[CompiledGraph] | None:
+    """What ``f``, a result of ``torch.compile``, has been compiled to so far; None where it is no such thing."""
+    original = getattr(f, "_torchdynamo_orig_callable", None) or getattr(f, "_orig_mod", None)
+    if original is None:
+        return None
+    if isinstance(original, nn.Module):
+        original = original.forward
+    code = getattr(original, "__code__", None)
+    if not isinstance(code, CodeType):
+        return []
+    lines = {(code.co_filename, line) for line in _lines_of(code)}
+    return [graph for graph in compiled_graphs() if graph.places & lines]
+
+
+def _outermost_lines(module: fx.GraphModule) -> Iterator[tuple[str, int]]:
+    for node in module.graph.nodes:
+        found = _FRAME.search(node.meta.get("stack_trace") or "")
+        if found is not None:
+            yield found[1], int(found[2])
+
+
+def _lines_of(code: CodeType) -> Iterator[int]:
+    """The lines of a function, with those of functions within it."""
+    yield from (line for _, _, line in code.co_lines() if line is not None)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _lines_of(constant)

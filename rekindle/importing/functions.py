@@ -1,0 +1,79 @@
+"""A graph of ``torch.fx`` as a function that runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import torch
+from torch import fx
+
+import rekindle.importing.control_flow
+import rekindle.importing.operators
+import rekindle.importing.scalars  # noqa: F401  (these three fill the table of what reads calls)
+from rekindle.errors import CaptureError
+from rekindle.importing.python_calls import python_call
+from rekindle.importing.reader import Handler, Meaning, Reader, as_list
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
+from rekindle.program.compilation_unit import CompilationUnit
+from rekindle.program.definition import clean_up
+from rekindle.program.function import Function
+
+
+def function_of(module: fx.GraphModule, name: str) -> Function:
+    """The function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns a tuple
+    of what the graph returns. What has no form in a program is left to Python. Calls of the function record no
+    gradients.
+
+    Raises:
+        CaptureError: the graph holds what is no call of an operator, or a placeholder for something odd.
+    """
+    graph = Graph()
+    inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
+    reader = Reader(graph, _attribute, fallback=python_call, overrides=_WITHOUT_GRADIENTS)
+    results = [reader.value(item) for item in as_list(reader.read(module, inputs))]
+    type = TupleType(tuple(value.type for value in results))
+    graph.add_output(graph.append_node(graph.create("prim::TupleConstruct", results, types=[type])).output)
+    clean_up(graph)
+    return CompilationUnit().create_function(name, graph)
+
+
+def _itself(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    """Nothing records gradients, and nothing is written to: the tensor itself does as well as an alias of it."""
+    return args[0]
+
+
+_WITHOUT_GRADIENTS: Final[dict[object, Handler]] = {
+    torch.ops.aten.detach.default: _itself,
+    torch.ops.aten.alias.default: _itself,
+}
+
+
+def _type_of(node: fx.Node) -> Type:
+    known = node.meta.get("val", node.meta.get("example_value"))
+    if known is None or isinstance(known, torch.Tensor):
+        return TENSOR if known is not None else NONE
+    for classes, type in (
+        ((bool, torch.SymBool), BOOL),
+        ((int, torch.SymInt), INT),
+        ((float, torch.SymFloat), FLOAT),
+    ):
+        if isinstance(known, classes):
+            return type
+    raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is no value of a program")
+
+
+def type_name(value: object) -> str:
+    """What an error calls the class of ``value``."""
+    return type(value).__qualname__
+
+
+def _attribute(reader: Reader, module: fx.GraphModule, name: str) -> Meaning:
+    """What a module holds: a graph, or a tensor that the function keeps as a constant."""
+    held: object = module
+    for part in name.split("."):
+        held = getattr(held, part)
+    if isinstance(held, torch.Tensor):
+        return reader.value(held)
+    return held

@@ -1,0 +1,1 @@
+"""Programs that PyTorch captured, and what reads them."""
