@@ -3,6 +3,7 @@
 from rekindle.autodiff import (
     backward_operators as backward_operators,
     differentiable_graph as differentiable_graph,
+    memory as memory,
     operators as operators,
 )
 from rekindle.autodiff.create_differentiable_graphs import CreateDifferentiableGraphs as CreateDifferentiableGraphs

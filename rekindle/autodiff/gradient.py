@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,9 +11,10 @@ from rekindle.autodiff.captures import CLEANUP, Ledger, settle
 from rekindle.autodiff.handing_out import hand_out
 from rekindle.autodiff.places import constant
 from rekindle.autodiff.reverse import go_back
+from rekindle.autodiff.segments import Segment
 from rekindle.autodiff.steps import Step, needing_gradients, steps_of
 from rekindle.errors import InternalError
-from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
@@ -152,14 +153,19 @@ def reverse_mode(
     wanted: Sequence[Value],
     *,
     may_be_missing: bool = False,
+    segments: Mapping[Node, Segment] | None = None,
 ) -> tuple[list[Value], Graph]:
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
-    reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them."""
+    reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
+
+    ``segments`` are the loops of which not all need be kept: what :func:`~rekindle.autodiff.segments.segment_loops`
+    returned.
+    """
     found = go_back(
         forward, steps, needed, [forward.outputs[root] for root in roots], wanted, may_be_missing=may_be_missing
     )
     settle(found, Ledger(forward))
-    hand_out(found)
+    hand_out(found, segments)
     run_passes(found.graph, CLEANUP)
     return found.read, found.graph
 

@@ -395,5 +395,6 @@ backward special_i1(grad, self, result) -> self:
 
 constant eq.Tensor, eq.Scalar, ne.Tensor, ne.Scalar, lt.Tensor, lt.Scalar, le.Tensor, le.Scalar,
     gt.Tensor, gt.Scalar, ge.Tensor, ge.Scalar, isnan, isinf, isfinite, isposinf, isneginf, signbit,
-    logical_and, logical_or, logical_not, logical_xor, zeros_like, ones_like, full_like, detach
+    logical_and, logical_or, logical_not, logical_xor, zeros_like, ones_like, full_like, empty_like,
+    rand_like, randn_like, randint_like, randint_like.low_dtype, detach
 """

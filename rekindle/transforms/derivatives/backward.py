@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rekindle.autodiff.gradient import reverse_mode
+from rekindle.autodiff.segments import segment_loops
 from rekindle.autodiff.steps import needing_gradients, steps_of
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
@@ -51,14 +52,18 @@ class WayBack:
         return [_or_zeros(graph, gradient, leaf) for gradient, leaf in zip(found, self.wanted, strict=True)]
 
 
-def way_back(graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None = None) -> WayBack:
+def way_back(
+    graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None = None, limit: int | None = None
+) -> WayBack:
     """The way from all outputs of ``graph``, or from those ``among`` them, which have gradients, back to ``wanted``.
-    The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads."""
+    The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads; of loops no more
+    than ``limit`` bytes, if there is one."""
+    segments = {} if limit is None else segment_loops(graph, wanted, limit)
     steps = steps_of(graph.block)
     needed = needing_gradients(steps, wanted)
     chosen = range(len(graph.outputs)) if among is None else among
     roots = [index for index in chosen if graph.outputs[index] in needed]
-    read, back = reverse_mode(graph, steps, needed, roots, wanted)
+    read, back = reverse_mode(graph, steps, needed, roots, wanted, segments=segments)
     results = list(graph.outputs)
     for index in reversed(range(len(results))):
         graph.block.erase_output(index)

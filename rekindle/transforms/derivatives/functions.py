@@ -21,7 +21,7 @@ from rekindle.transforms.derivatives.work import Work
 Numbers = int | Sequence[int]
 
 
-def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
     """The program that computes the gradient of ``func`` by the arguments ``argnums``; the others are as ``func`` takes
     them.
 
@@ -30,23 +30,26 @@ def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     form of the argument: a tensor, or a tuple or a list of tensors; a tuple of gradients if ``argnums`` is a sequence.
     With ``has_aux`` it returns the gradient and the something else. What the result does not depend on has zeros.
 
+    ``memory_limit`` is how many bytes may be taken for what the way back reads of loops: all that does not fit is
+    computed again, from what a loop carries at some of its turns. Random numbers are drawn as they were.
+
     Raises:
         DifferentiationError: ``func`` has no derivative as a program; the message tells where and why.
     """
-    return _grad(func, argnums, has_aux, with_value=False)
+    return _grad(func, argnums, has_aux, memory_limit, with_value=False)
 
 
-def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
     """The program that computes what ``func`` returns, and the gradient of that: see :func:`grad`.
 
     It returns a tuple of both. (``torch.func.grad_and_value`` returns them the other way round.)
     """
-    return _grad(func, argnums, has_aux, with_value=True)
+    return _grad(func, argnums, has_aux, memory_limit, with_value=True)
 
 
 @no_collection()
-def _grad(func: Any, argnums: Numbers, has_aux: bool, *, with_value: bool) -> Function:
-    work = Work.of(func, argnums, has_aux)
+def _grad(func: Any, argnums: Numbers, has_aux: bool, limit: int | None, *, with_value: bool) -> Function:
+    work = Work.of(func, argnums, has_aux, limit)
     value = work.value
     if not isinstance(value, Value) or not isinstance(value.type, TensorType):
         raise DifferentiationError(
@@ -77,17 +80,18 @@ def _hint_of_result(value: Tree, has_aux: bool) -> str:
 
 
 @no_collection()
-def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
+def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
     """The program that computes what ``func`` returns, and the product of a vector with its Jacobian.
 
     It takes the arguments of ``func``, and behind them ``cotangents``, which has the form of what ``func`` returns: a
     tensor, a list or a tuple of these. It returns a tuple of the result and the gradients of the arguments ``argnums``
     (of the sum of the result's elements, each times its cotangent); with ``has_aux`` the something else stands third.
+    ``memory_limit`` is as in :func:`grad`.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
     """
-    work = Work.of(func, argnums, has_aux)
+    work = Work.of(func, argnums, has_aux, memory_limit)
     work.check_result()
     cotangents = work.add_parameter("cotangents", work.value)
     way = work.way_back()

@@ -29,7 +29,8 @@ from rekindle.transforms.derivatives.trees import (
 @dataclass(slots=True)
 class Work:
     """``wanted`` are the arguments that derivatives are by, ``value`` what is differentiated, and ``aux`` what else the
-    program returns. ``graph`` has no outputs while it is worked on."""
+    program returns. ``graph`` has no outputs while it is worked on. Of loops ``limit`` bytes are kept at most, if there
+    is a limit."""
 
     program: Program
     wanted: Tree
@@ -37,9 +38,11 @@ class Work:
     aux: Value | None
     range: SourceRange
     """Where the result was computed."""
+    limit: int | None = None
 
     @classmethod
-    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool) -> Work:
+    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool, limit: int | None = None) -> Work:
+        _check_limit(limit)
         program = program_of(func)
         graph = program.graph
         numbers = numbers_of(argnums, program)
@@ -63,7 +66,7 @@ class Work:
                 )
             value, rest = value
             aux = put_together(graph, rest)
-        return cls(program, wanted, value, aux, result.node.range)
+        return cls(program, wanted, value, aux, result.node.range, limit)
 
     @property
     def graph(self) -> Graph:
@@ -85,7 +88,7 @@ class Work:
     def way_back(self) -> WayBack:
         """The way from the value to what is wanted; its results are the leaves of the value, and the rest."""
         self.return_results()
-        return way_back(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))))
+        return way_back(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
 
     def add_parameter(self, name: str, like: Tree) -> Tree:
         """A new last parameter that has the form of ``like``."""
@@ -112,6 +115,13 @@ class Work:
         clean_up(self.graph)
         program = self.program
         return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
+
+
+def _check_limit(limit: object) -> None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise DifferentiationError(
+            f"memory_limit={limit!r} is no number of bytes", hint="pass an int, or None for no limit"
+        )
 
 
 def _open_argument(program: Program, number: int) -> Tree:

@@ -1,0 +1,96 @@
+"""What is decided while a program runs that keeps no more of its loops than it may: how many turns run at once, which
+of them are kept, and how those that are not run again.
+
+A loop of :math:`n` turns runs in segments of :math:`s` turns. What it carries is kept at the start of each segment, and
+all that the way back reads of the turns in as many segments as there is room for. The others run again on the way back,
+one at a time. With :math:`k` bytes a turn and :math:`c` bytes that are carried, a segment that runs again takes
+:math:`sk` bytes, the starts of all take :math:`cn/s`, and both together least where :math:`s` is the root of
+:math:`nc/k`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.ops.declare import implements
+
+_UNKNOWN: Final = 2**62
+"""A loop with so many turns ends by its condition."""
+
+
+@implements("autodiff::turns_at_once(int limit, int turns, int kept, int carried) -> int")
+def turns_at_once(limit: int, turns: int, kept: int, carried: int) -> int:
+    """How many of ``turns`` a segment has, if ``limit`` bytes may be taken, where a turn keeps ``kept`` bytes, and the
+    start of a segment ``carried``: all, if there is room. Where it is not known how many turns there are, a quarter of
+    the room is for a segment that runs again, one for starts, and one half for turns that are kept."""
+    if turns < _UNKNOWN and turns * kept <= limit:
+        return max(1, turns)
+    if kept == 0:
+        return max(1, turns)
+    if turns >= _UNKNOWN:
+        return max(1, limit // (4 * kept))
+    return max(1, min(turns, math.isqrt(turns * carried // kept)))
+
+
+@implements("autodiff::is_kept(int limit, int turns, int kept, int carried, int at_once, int segment) -> bool")
+def is_kept(limit: int, turns: int, kept: int, carried: int, at_once: int, segment: int) -> bool:
+    """Whether there is room to keep this segment, of ``at_once`` turns; see :func:`turns_at_once`."""
+    size = at_once * kept
+    if turns >= _UNKNOWN:
+        return (segment + 1) * size <= limit // 2
+    if turns * kept <= limit:
+        return True
+    segments = -(-turns // at_once)
+    return (segment + 2) * size + segments * carried <= limit
+
+
+@implements("autodiff::bytes_of(...) -> int")
+def bytes_of(*values: Any) -> int:
+    """The bytes of memory behind all tensors in ``values``, which may be containers."""
+    sizes: dict[int, int] = {}
+    for tensor in _tensors(values):
+        storage = tensor.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+    return sum(sizes.values())
+
+
+@implements("autodiff::bytes_of_turn(...) -> int")
+def bytes_of_turn(*kept: list[Any]) -> int:
+    """The bytes that one more turn keeps, if ``kept`` is what the first two turns kept, or the first alone: what a turn
+    takes over from the one before is there already."""
+    first = bytes_of([items[:1] for items in kept])
+    both = bytes_of(kept)
+    return both - first if any(len(items) > 1 for items in kept) else first
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+@implements("autodiff::generator_state() -> Tensor[]", side_effects=True, nondeterministic=True)
+def generator_state() -> list[Tensor]:
+    """Where PyTorch's generators of random numbers stand: the CPU's, and those of GPUs if there are any in use."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_initialized():
+        states += torch.cuda.get_rng_state_all()
+    return states
+
+
+@implements("autodiff::set_generator_state(Tensor[] states) -> ()", side_effects=True, nondeterministic=True)
+def set_generator_state(states: Sequence[Tensor]) -> None:
+    """Have the generators go on from there."""
+    torch.set_rng_state(states[0])
+    for index, state in enumerate(states[1:]):
+        torch.cuda.set_rng_state(state, index)
