@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rekindle.api.executed import owner_of
@@ -14,6 +14,7 @@ from rekindle.api.report_parts import (
     Guard,
     Kernel,
     Machine,
+    OneByOne,
     Operator,
     Part,
     Region,
@@ -27,9 +28,11 @@ from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout, contiguous_strides
 from rekindle.codegen.native.operation import NativeRegion
 from rekindle.codegen.values import scalar_of
+from rekindle.errors import SourceRange
 from rekindle.importing.compiled import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
+from rekindle.passes.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.bailouts import Bailout
@@ -40,6 +43,7 @@ from rekindle.runtime.plan import plan_of
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import Strategy, code_behind
+from rekindle.transforms.vmap.looped import loops_over_examples
 
 
 def report(f: Any, /) -> Report:
@@ -62,11 +66,19 @@ def report(f: Any, /) -> Report:
     record = subject_of(f).record
     strategy = _strategy_of(record)
     name = record.name.rsplit(".", 1)[-1]
+    looped = tuple(_one_by_one(record))
     if strategy is None:
-        return Report(name, SETTINGS.strategy, ())
+        return Report(name, SETTINGS.strategy, (), one_by_one=looped)
     versions = _versions_of(strategy)
     profile = dataclasses.replace(strategy.counters) if isinstance(strategy, ProfilingStrategy) else None
-    return Report(name, name_of(strategy), tuple(versions), profile)
+    return Report(name, name_of(strategy), tuple(versions), profile, looped)
+
+
+def _one_by_one(record: FunctionRecord) -> Iterator[OneByOne]:
+    graph = record.graph.copy()
+    inline(graph)
+    for each in loops_over_examples(graph):
+        yield OneByOne(_operator_at(each.kind, each.range), each.reason)
 
 
 def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
@@ -183,8 +195,12 @@ def operators_of(graph: Graph) -> tuple[Operator, ...]:
 
 def operator_of(node: Node) -> Operator:
     """A node with its line."""
-    place = node.range.original
+    return _operator_at(node.kind, node.range)
+
+
+def _operator_at(kind: str, range: SourceRange) -> Operator:
+    place = range.original
     if not place.is_known:
-        return Operator(node.kind, "", 0, "")
+        return Operator(kind, "", 0, "")
     line = place.source.line(place.source.line_index(place.start)).strip()
-    return Operator(node.kind, place.source.filename or "", place.line, line)
+    return Operator(kind, place.source.filename or "", place.line, line)

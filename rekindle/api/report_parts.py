@@ -147,16 +147,27 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class OneByOne:
+    """An operator that a batched function computes in a loop over the examples (:func:`rekindle.vmap`), and why;
+    ``prim::vmap`` is all of a program."""
+
+    operator: Operator
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What calls of a function run: one version for each kind of arguments that came. ``str()`` is for people.
 
-    ``profile`` has what the strategy ``profiling`` has counted; None under the others.
+    ``one_by_one`` is what loops over the examples of batches compute. ``profile`` has what the strategy ``profiling``
+    has counted; None under the others.
     """
 
     name: str
     strategy: str
     versions: tuple[Part, ...]
     profile: Counters | None = None
+    one_by_one: tuple[OneByOne, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:  # the report's own __str__ is written here
-    from rekindle.api.report_parts import Differentiable, Group, Kernel, Machine, Operator, Part, Report, Unfused
+    from rekindle.api.report_parts import (
+        Differentiable,
+        Group,
+        Kernel,
+        Machine,
+        OneByOne,
+        Operator,
+        Part,
+        Report,
+        Unfused,
+    )
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -18,11 +28,12 @@ _Key = TypeVar("_Key", bound=Hashable)
 def report_text(report: Report) -> str:
     """``report`` on some lines: versions, what became machine code, and what did not."""
     lines = [f"{report.name}: the strategy is '{report.strategy}'"]
+    loops = list(_one_by_one(report.one_by_one))
     if not report.versions:
-        return f"{lines[0]}, and it has not been called yet"
+        return "\n".join([f"{lines[0]}, and it has not been called yet", *loops])
     count = len(report.versions)
     lines[0] += f", with {_count(count, 'version')}"
-    lines += _summary(report)
+    lines += [*_summary(report), *loops]
     for version in report.versions:
         lines += ["", *_part(version)]
     return "\n".join(lines)
@@ -41,6 +52,14 @@ def _summary(report: Report) -> Iterator[str]:
             f"{_count(told.watched, 'call')} watched, {_count(told.guards, 'guard')}, "
             f"{_count(told.misfits, 'call')} left at the entry, {told.bailouts} in the middle"
         )
+
+
+def _one_by_one(found: Sequence[OneByOne]) -> Iterator[str]:
+    if found:
+        yield "in loops over the examples of batches"
+    for why, several in _by(found, lambda each: each.reason).items():
+        yield f"  {why}:"
+        yield from _indented(_operators([each.operator for each in several]), 4)
 
 
 _ORIGINS: Final = {"compiled": "compiled", "disk": "read from disk", "memory": "there already"}

@@ -40,6 +40,7 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/training/test_optimizers.py": 2,
     "tests/transforms/derivatives/test_corpus.py": 2,
     "tests/transforms/derivatives/test_derivatives.py": 2,
+    "tests/transforms/vmap/test_composed.py": 6,
 }
 
 

@@ -16,4 +16,10 @@ backward threshold_backward(grad, self, threshold) -> grad_output:
 
 backward _grad_sum_to_size(grad, self) -> self:
     return grad.expand(self.size())
+
+backward select_backward(grad, dim, index) -> grad_output:
+    return torch.select(grad, dim, index)
+
+backward slice_backward(grad, dim, start, end, step) -> grad_output:
+    return torch.slice(grad, dim, start, end, step)
 """

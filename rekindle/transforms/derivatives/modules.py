@@ -13,6 +13,7 @@ Buffers and other attributes are constants, as they are now.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -27,9 +28,10 @@ from rekindle.program.module import ScriptModule
 from rekindle.transforms.derivatives.trees import Tree, entries
 
 
-def function_of(module: ScriptModule) -> tuple[str, Graph, tuple[Argument, ...], Tree]:
+def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Tree]:
     """``forward`` as a function: its name, its graph with calls inlined, and its parameters, of which the first is a
-    dict of the parameters of ``module`` by name; last the entries of that.
+    dict of the parameters of ``module`` by name, and of those of its ``buffers`` that are named; last the entries of
+    that.
 
     Raises:
         DifferentiationError: ``forward`` does more with the module than reading its attributes.
@@ -44,8 +46,9 @@ def function_of(module: ScriptModule) -> tuple[str, Graph, tuple[Argument, ...],
             "parameters",
             hint="differentiate in eval mode; freeze the module, or compute what changes outside of forward",
         )
-    names = [name for name, _ in module.named_parameters()]
     by_id = {id(parameter): name for name, parameter in module.named_parameters()}
+    by_id |= {id(buffer): name for name, buffer in module.named_buffers() if name in buffers}
+    names = list(by_id.values())
     first = graph.block.insert_input(0, "parameters", DictType(STRING, TENSOR))
     with graph.inserting_before(graph.return_node.next):
         tree = entries(graph, first, names)

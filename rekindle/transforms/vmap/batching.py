@@ -28,8 +28,9 @@ from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorType, Type
+from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
 from rekindle.passes.constants import constant_bool
+from rekindle.transforms.vmap.looped import EXAMPLES_OF, REASON, Looped
 from rekindle.transforms.vmap.rule import Rule, helper, rule_of
 from rekindle.transforms.vmap.rules.facts import UNCHANGED
 from rekindle.transforms.vmap.scalars import is_number, word_of
@@ -39,6 +40,9 @@ Randomness = Literal["error", "same", "different"]
 
 _LIST: Final = ListType(TENSOR)
 _OPTIONAL: Final = OptionalType(TENSOR)
+_DICT: Final = DictType(STRING, TENSOR)
+_GRADIENTS: Final = ListType(ListType(_OPTIONAL))
+"""What PyTorch's autograd gives back for the arguments of an operator."""
 
 
 class NeedsLoop(Exception):
@@ -48,15 +52,6 @@ class NeedsLoop(Exception):
         super().__init__(reason)
         self.reason = reason
         self.range = range
-
-
-@dataclass(slots=True, frozen=True)
-class Looped:
-    """Something that is computed example by example: which kind of node, where in the source, and why."""
-
-    kind: str
-    range: SourceRange
-    reason: str
 
 
 @dataclass(slots=True)
@@ -116,6 +111,8 @@ class Batcher:
             return self.call("own_for_each" if own else "same_for_all", value, batch.size)
         if isinstance(type, ListType) and isinstance(type.element, TensorType):
             return self.call("own_list_for_each" if own else "same_list_for_all", value, batch.size)
+        if type == _DICT:
+            return self.call("own_dict_for_each" if own else "same_dict_for_all", value, batch.size)
         if isinstance(type, OptionalType) and isinstance(type.element, TensorType):
             return self.call("same_optional_for_all", value, batch.size)
         if type == ListType(_OPTIONAL):
@@ -208,6 +205,11 @@ class Batcher:
                 hint="select, slice or unfold the tensor instead",
             )
         if rule is None:
+            deciding = _DECIDES_SIZES.get(node.kind)
+            schema = node.schema
+            index = None if schema is None or deciding is None else schema.argument_index(deciding)
+            if index is not None and self.is_batched(node.inputs[index]):
+                raise NeedsLoop(f"results of {node.kind} differ in size between the examples", node.range)
             self._one_by_one(node, batch, "there is no rule for it")
         elif not rule.takes_numbers and any(is_number(v.type) and self.is_batched(v) for v in node.inputs):
             self._one_by_one(node, batch, "a number among its arguments differs between the examples")
@@ -267,7 +269,7 @@ class Batcher:
         self.looped.append(Looped(node.kind, node.range, reason))
         lists = [self._insert("prim::ListConstruct", [], ListType(output.type)) for output in node.outputs]
         inner = Batch(batch.size, {}, batch)
-        with self.counted(batch.size) as index:
+        with self.counted(batch.size, node.kind, reason) as index:
             inner.choose = lambda value, found: self.example(value, found, index.value)
             copy = self._clone(node, inner, self.plain)
             for gathered, output in zip(lists, copy.outputs, strict=True):
@@ -275,9 +277,10 @@ class Batcher:
         for output, gathered in zip(node.outputs, lists, strict=True):
             batch.values[output] = self.stacked(output, gathered)
 
-    def counted(self, size: Value) -> _Counted:
-        """A loop over ``size`` examples: within, new nodes go to its body."""
-        return _Counted(self.graph, size)
+    def counted(self, size: Value, kind: str, reason: str) -> _Counted:
+        """A loop over ``size`` examples, because ``kind`` needs it for this ``reason``: within, new nodes go to its
+        body."""
+        return _Counted(self.graph, size, kind, reason)
 
     def example(self, value: Value, found: Value, index: Value) -> Value:
         """One of the examples in ``found``, which stands for ``value``."""
@@ -288,6 +291,8 @@ class Batcher:
             return self.call("example", found, index)
         if type == _LIST:
             return self.call("example_of_list", found, index)
+        if type == _DICT:
+            return self.call("example_of_dict", found, index)
         if type == _OPTIONAL:
             return found if found.type == NONE else self.call("example_of_optional", found, index)
         if type == ListType(_OPTIONAL):
@@ -305,6 +310,10 @@ class Batcher:
             return self.call("stacked", gathered)
         if type == _LIST:
             return self.call("stacked_lists", gathered)
+        if type == _DICT:
+            return self.call("stacked_dicts", gathered)
+        if type == _GRADIENTS:
+            return self.call("stacked_gradients", gathered)
         raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
 
     # ----------------------------------------------------------------------------------------------------- control flow
@@ -357,8 +366,7 @@ class Batcher:
             sizes.append(size)
             results.append(self._branch(node, block, batch, indices, size))
         for index, output in enumerate(node.outputs):
-            first, second = results[0][index], results[1][index]
-            batch.values[output] = self._merged(output, chosen, sizes, first, second)
+            batch.values[output] = self._merged(node, index, batch, chosen, sizes, results)
 
     def _branch(self, node: Node, block: Block, batch: Batch, indices: Value, size: Value) -> list[Value]:
         new = self.graph.create("prim::If", [self.graph.insert("aten::gt", [size, 0])], outputs=0)
@@ -367,12 +375,18 @@ class Batcher:
         within = self.choosing(batch, indices, size)
         with self.graph.inserting_at_end(some):
             self.block(block, within)
-            found = [self.for_each(within, value) for value in block.outputs]
+            found = [
+                self.for_each(within, value) if self.is_batched(output) else self.plain(within, value)
+                for value, output in zip(block.outputs, node.outputs, strict=True)
+            ]
         for value in found:
             some.add_output(value)
         with self.graph.inserting_at_end(none):
             for output in node.outputs:
-                none.add_output(self._insert("prim::Uninitialized", [], self._type_of(output)))
+                if isinstance(output.type, OptionalType):
+                    none.add_output(self.graph.insert_constant(None, output.type))
+                else:
+                    none.add_output(self._insert("prim::Uninitialized", [], self._type_of(output)))
         return [new.add_output(self._type_of(output)) for output in node.outputs]
 
     def choosing(self, batch: Batch, indices: Value, size: Value) -> Batch:
@@ -385,21 +399,41 @@ class Batcher:
             return self.call("chosen", found, indices)
         if type == _LIST:
             return self.call("chosen_list", found, indices)
+        if type == _DICT:
+            return self.call("chosen_dict", found, indices)
         if type == _OPTIONAL:
             return found if found.type == NONE else self.call("chosen_optional", found, indices)
         raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
 
-    def _merged(self, output: Value, chosen: list[Value], sizes: list[Value], first: Value, second: Value) -> Value:
-        """The results of both branches, each example's in its place."""
-        if not (isinstance(output.type, TensorType) or is_number(output.type)):
+    def _merged(
+        self,
+        node: Node,
+        index: int,
+        batch: Batch,
+        chosen: list[Value],
+        sizes: list[Value],
+        results: Sequence[Sequence[Value]],
+    ) -> Value:
+        """A result of ``node``: those of both branches, each example's in its place."""
+        output = node.outputs[index]
+        first, second = results[0][index], results[1][index]
+        if isinstance(output.type, TensorType) or is_number(output.type):
+            return self._either(
+                sizes[1],
+                lambda: first,
+                lambda: self._either(
+                    sizes[0], lambda: second, lambda: self.call("back_in_place", chosen[0], first, chosen[1], second)
+                ),
+            )
+        only = _only_branch(node, index)
+        if only is None:
             raise NeedsLoop(f"the branches return a {output.type.annotation} for some examples", output.node.range)
-        return self._either(
-            sizes[1],
-            lambda: first,
-            lambda: self._either(
-                sizes[0], lambda: second, lambda: self.call("back_in_place", chosen[0], first, chosen[1], second)
-            ),
-        )
+        found = results[only][index]
+        if not self.is_batched(output):
+            return found
+        if output.type != _OPTIONAL:
+            raise NeedsLoop(f"a branch returns a {output.type.annotation} for some examples", output.node.range)
+        return self.call("in_place_if_any", found, chosen[only], batch.size)
 
     def _either(self, size: Value, if_none: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         new = self.graph.create("prim::If", [self.graph.insert("aten::eq", [size, 0])], outputs=0)
@@ -421,7 +455,8 @@ class Batcher:
             for value, inside in zip(node.inputs[2:], block.inputs[1:], strict=True)
         ]
         counts = [self.plain(batch, value) for value in node.inputs[:2]]
-        new = self.graph.insert_node(self.graph.create("prim::Loop", [*counts, *starts], outputs=0))
+        new = self.graph.create("prim::Loop", [*counts, *starts], outputs=0, attributes=node.attributes)
+        self.graph.insert_node(new)
         inside = new.add_block()
         within = Batch(batch.size, {}, batch)
         within.values[block.inputs[0]] = inside.add_input(type=INT).copy_metadata(block.inputs[0])
@@ -491,13 +526,24 @@ _READS_MEMORY: Final = frozenset(
 )
 
 
+_DECIDES_SIZES: Final = {
+    **dict.fromkeys(("aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::unique_consecutive"), "self"),
+    **dict.fromkeys(("aten::_unique", "aten::_unique2", "aten::unique_dim"), "self"),
+    "aten::masked_select": "mask",
+    "aten::where": "condition",
+    "aten::repeat_interleave": "repeats",
+}
+"""Operators without rules whose results have sizes that depend on the numbers in an argument, and in which."""
+
+
 class _Counted:
     """See :meth:`Batcher.counted`."""
 
-    def __init__(self, graph: Graph, size: Value) -> None:
+    def __init__(self, graph: Graph, size: Value, kind: str, reason: str) -> None:
         self.graph = graph
         true = graph.insert_constant(True)
-        self.node = graph.insert_node(graph.create("prim::Loop", [size, true], outputs=0))
+        told = {EXAMPLES_OF: kind, REASON: reason}
+        self.node = graph.insert_node(graph.create("prim::Loop", [size, true], outputs=0, attributes=told))
         self.body = self.node.add_block()
         self.value = self.body.add_input(type=INT)
         self._inserting = graph.inserting_at_end(self.body)
@@ -525,6 +571,30 @@ def _nodes_within(block: Block) -> list[Node]:
     return found
 
 
+def _only_branch(node: Node, index: int) -> int | None:
+    """The branch of ``node``, an If, that alone gives its result: the other one gives None, or nothing, and whoever
+    uses the result does so where the same condition holds. So it is with what derivatives keep for the way back."""
+    for branch in (0, 1):
+        other = node.blocks[1 - branch].outputs[index]
+        is_none = other.type == NONE or (other.node.kind == "prim::Constant" and other.to_python() is None)
+        if (is_none or other.node.kind == "prim::Uninitialized") and all(
+            _is_under(use.user, node.inputs[0], branch) for use in node.outputs[index].uses
+        ):
+            return branch
+    return None
+
+
+def _is_under(node: Node, condition: Value, branch: int) -> bool:
+    """Whether ``node`` stands in this branch of an If on ``condition``."""
+    block = node.owning_block
+    while block is not None and block.owning_node is not None:
+        owner = block.owning_node
+        if owner.kind == "prim::If" and owner.inputs[0] is condition and owner.blocks[branch] is block:
+            return True
+        block = owner.owning_block
+    return False
+
+
 def _is_made_in(value: Value, block: Block) -> bool:
     """Whether ``value`` is new memory that was made in ``block``."""
     node = value.node
@@ -537,9 +607,11 @@ def _is_made_in(value: Value, block: Block) -> bool:
 
 
 def _is_off(node: Node) -> bool:
-    """Whether a dropout is not in training mode."""
+    """Whether a dropout is not in training mode, or drops nothing."""
     schema = node.schema
-    index = None if schema is None else schema.argument_index("train")
-    if index is None:
+    if schema is None:
         return False
-    return constant_bool(node.inputs[index]) is False
+    train, chance = schema.argument_index("train"), schema.argument_index("dropout_p")
+    if train is not None and constant_bool(node.inputs[train]) is False:
+        return True
+    return chance is not None and node.inputs[chance].to_python() == 0.0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.errors import BatchingError, NotScriptableError
-from rekindle.ir.graph import Graph, Value
+from rekindle.errors import BatchingError, DifferentiationError, NotScriptableError
+from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import TENSOR, ListType, OptionalType, TensorType, TupleType, Type
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.passes import (
     ConstantPropagation,
     DeadCodeElimination,
@@ -19,16 +21,16 @@ from rekindle.passes import (
     RemoveMutation,
     run_passes,
 )
-from rekindle.program.compilation_unit import schema_of_graph
 from rekindle.program.function import Function
+from rekindle.program.module import ScriptModule
 from rekindle.scripting.script import script
+from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.declare import declare
+from rekindle.transforms.vmap.forms import Dims, Form, elements, fold_entries, form_of, inputs, put_together
+from rekindle.transforms.vmap.looped import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
-from rekindle.transforms.vmap.scalars import is_number
-
-InDims = int | None | tuple[Any, ...]
-"""A dimension, or None, or one of these for each element of a tuple."""
+from rekindle.transforms.vmap.spread import written_by
 
 _PREPARATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),
@@ -47,17 +49,19 @@ class BatchedFunction(Function):
         self.report = report
 
 
-def vmap(func: Any, in_dims: InDims = 0, out_dims: InDims = 0, randomness: Randomness = "error") -> BatchedFunction:
+def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomness = "error") -> BatchedFunction:
     """A function that computes for a batch of examples what ``func`` computes for one, without a loop.
 
-    ``func`` is a compiled function, or a Python function, which is compiled. The result is a compiled function like
-    any other: it can be looked at, saved, differentiated, and given to ``vmap`` again.
+    ``func`` is a compiled function or module, or one of Python, which is compiled. The result is a compiled function
+    like any other: it can be looked at, saved, differentiated, and given to ``vmap`` again. A module is taken as a
+    function of its parameters: a dict of them by name comes first, then what ``forward`` takes.
 
     ``in_dims`` says in which dimension of the arguments the examples lie: a number for all tensors among them, or a
-    tuple with a number for each argument, None for an argument that is the same for all examples, and a tuple of such
-    for an argument that is a tuple. Arguments that are no tensors are the same for all. ``out_dims`` says the same of
-    the results; None there is for a result that is the same for all examples. A number among the results becomes a
-    tensor with the number of each example.
+    tuple with a number for each argument, None for an argument that is the same for all examples, and a tuple, a list
+    or a dict of such for the elements of a tuple or a list and the entries of a dict. Arguments that are no tensors are
+    the same for all. For the parameters of a module, a dict may leave out those that are the same for all, and name
+    buffers too, which are constants otherwise. ``out_dims`` says the same of the results; None there is for a result
+    that is the same for all examples. A number among the results becomes a tensor with the number of each example.
 
     ``randomness``: what an operator that draws random numbers does: ``"error"`` refuses it, ``"different"`` draws
     numbers for each example, ``"same"`` draws numbers that serve all.
@@ -74,152 +78,104 @@ def vmap(func: Any, in_dims: InDims = 0, out_dims: InDims = 0, randomness: Rando
     if randomness not in get_args(Randomness):
         raise BatchingError(f"randomness is 'error', 'same' or 'different', not {randomness!r}")
     compiled = script(func)
-    if not isinstance(compiled, Function):
+    if isinstance(compiled, Function):
+        name, graph, arguments = compiled.name, compiled.inlined_graph, compiled.schema.arguments
+    elif isinstance(compiled, ScriptModule):
+        name, graph, arguments, in_dims = _of_module(compiled, in_dims)
+    else:
         raise NotScriptableError(
-            f"'vmap' takes functions, not a {type(compiled).__name__}",
-            hint="write a function that takes the parameters as arguments",
+            f"'vmap' takes functions and modules, not a {type(compiled).__name__}",
+            hint="write a function that calls what is meant",
         )
-    graph = compiled.inlined_graph
-    dims = _dims_of_arguments(graph, in_dims)
-    flat = graph.copy()
-    leaves = [list(_leaves(value.type, dim)) for value, dim in zip(graph.inputs, dims, strict=True)]
-    _take_apart_inputs(flat)
-    results = _take_apart_output(flat)
-    run_passes(flat, _PREPARATION)
-    outs = list(_spread_dims(graph.outputs[0].type, out_dims, "out_dims", "the result"))
-    declared = declare(flat, [dim for each in leaves for dim in each], outs, randomness)
-    whole = _put_together(graph, declared, results)
+    takes = _forms_of_arguments(graph, in_dims)
+    gives = form_of(graph.outputs[0].type, out_dims, "out_dims", "the result")
+    flat = _flat(graph, takes, gives)
+    in_leaves = [leaf.dim for form in takes for leaf in form.leaves()]
+    declared = declare(flat, in_leaves, [leaf.dim for leaf in gives.leaves()], randomness)
+    whole = _whole(graph, declared, takes, gives)
     report = lower(whole)
-    name = f"vmap_{compiled.name}"
-    record = FunctionRecord(name)
-    record.define(whole, schema_of_graph(name, whole))
+    report.looped += [each for each in loops_over_examples(flat) if each not in report.looped]  # of batches within
+    record = FunctionRecord(f"vmap_{name}")
+    parameters = [dataclasses.replace(each, type=_of_batches(each.type)) for each in arguments]
+    record.define(whole, FunctionSchema(record.basename, "", tuple(parameters), (Argument("", whole.outputs[0].type),)))
     return BatchedFunction(record, report)
 
 
-# ----------------------------------------------------------------------------------------------------------- dimensions
+def _of_module(module: ScriptModule, in_dims: Dims) -> tuple[str, Graph, tuple[Argument, ...], Dims]:
+    """``forward`` as a function of the parameters by name, with ``in_dims`` for each of them."""
+    names = [name for name, _ in module.named_parameters()]
+    first = in_dims[0] if isinstance(in_dims, (tuple, list)) and in_dims else in_dims
+    buffers: list[str] = []
+    if isinstance(first, Mapping):
+        known = {name for name, _ in module.named_buffers()}
+        buffers = [name for name in first if name not in names]
+        strange = [name for name in buffers if name not in known]
+        if strange:
+            raise BatchingError(
+                f"in_dims names {strange[0]!r}, and '{module.original_name}' has no parameter or buffer of that name",
+                hint=f"it has {', '.join(map(repr, [*names, *sorted(known)]))}",
+            )
+        first = dict.fromkeys(names) | dict(first)
+    elif first is None or isinstance(first, int):
+        first = dict.fromkeys(names, first)
+    try:
+        name, graph, arguments, _ = function_of(module, buffers)
+    except DifferentiationError as error:
+        raise BatchingError(error.message, error.range, hint="call eval(), or freeze the module, before") from error
+    run_passes(graph, (ConstantPropagation(), DeadCodeElimination()))
+    for node in graph.all_nodes():
+        if any(value.node.kind == "prim::Constant" for value in written_by(node)):
+            raise BatchingError(
+                f"'{module.original_name}' writes to a buffer, which is the same for all examples",
+                node.range,
+                hint="call eval() before",
+            )
+    if not isinstance(in_dims, (tuple, list)):
+        rest = [in_dims if may_hold_tensor(argument.type) else None for argument in arguments[1:]]
+        return name.rpartition(".")[2], graph, arguments, (first, *rest)
+    return name.rpartition(".")[2], graph, arguments, (first, *in_dims[1:])
 
 
-def _dims_of_arguments(graph: Graph, in_dims: InDims) -> list[InDims]:
+def _forms_of_arguments(graph: Graph, in_dims: Dims) -> list[Form]:
     values = graph.inputs
-    if isinstance(in_dims, list):
-        in_dims = tuple(in_dims)
-    if not isinstance(in_dims, tuple):
-        dims: list[InDims] = [in_dims if may_hold_tensor(value.type) else None for value in values]
+    if isinstance(in_dims, Mapping):
+        raise BatchingError("in_dims is a number or a tuple with an entry for each argument, not a dict")
+    if in_dims is None or isinstance(in_dims, int):
+        dims: list[Dims] = [in_dims if may_hold_tensor(value.type) else None for value in values]
     elif len(in_dims) != len(values):
         raise BatchingError(f"in_dims has {len(in_dims)} entries, and the function takes {len(values)} arguments")
     else:
         dims = list(in_dims)
-    found = [
-        list(_spread_dims(value.type, dim, "in_dims", f"argument '{value.base_name}'"))
+    forms = [
+        form_of(value.type, dim, "in_dims", f"argument '{value.base_name}'")
         for value, dim in zip(values, dims, strict=True)
     ]
-    if not any(dim is not None for each in found for dim in each):
+    if all(leaf.dim is None for form in forms for leaf in form.leaves()):
         raise BatchingError("in_dims says of no argument that it differs between the examples")
-    return dims
+    return forms
 
 
-def _leaves(type: Type, dim: InDims) -> Iterator[int | None]:
-    yield from _spread_dims(type, dim, "in_dims", "an argument")
+def _flat(graph: Graph, takes: list[Form], gives: Form) -> Graph:
+    """``graph`` with the leaves of its arguments as its inputs, and those of its result as its outputs."""
+    flat = Graph()
+    arguments = [inputs(flat, form, value.base_name) for value, form in zip(graph.inputs, takes, strict=True)]
+    (result,) = flat.insert_graph(graph, arguments)
+    for value in elements(flat, result, gives):
+        flat.add_output(value)
+    fold_entries(flat)
+    run_passes(flat, _PREPARATION)
+    return flat
 
 
-def _spread_dims(type: Type, dim: InDims, option: str, what: str) -> Iterator[int | None]:
-    """The dimension of each part of a value that is not a tuple."""
-    if isinstance(dim, list):
-        dim = tuple(dim)
-    if isinstance(type, TupleType):
-        parts = type.contained
-        dims = dim if isinstance(dim, tuple) else (dim,) * len(parts)
-        if len(dims) != len(parts):
-            raise BatchingError(f"{option} has {len(dims)} entries for {what}, which has {len(parts)} elements")
-        for part, each in zip(parts, dims, strict=True):
-            each = each if isinstance(dim, tuple) or may_hold_tensor(part) or option == "out_dims" else None
-            yield from _spread_dims(part, each, option, f"an element of {what}")
-        return
-    if isinstance(dim, tuple):
-        raise BatchingError(f"{option} has a tuple for {what}, which is a {type.annotation}")
-    if option == "out_dims" and is_number(type):
-        yield None if dim is None else 0
-        return
-    if dim is not None and not _can_be_batched(type):
-        raise BatchingError(
-            f"{option} is {dim} for {what}, which is a {type.annotation}",
-            hint="give None for what is the same for all examples" if option == "in_dims" else None,
-        )
-    yield dim
-
-
-def _can_be_batched(type: Type) -> bool:
-    return isinstance(type, TensorType) or type in (ListType(TENSOR), OptionalType(TENSOR))
-
-
-# --------------------------------------------------------------------------------------------------------------- tuples
-
-
-def _take_apart_inputs(graph: Graph) -> None:
-    """Let ``graph`` take the elements of tuples instead of tuples."""
-    graph.insert_point = next(graph.nodes, graph.return_node)
-    for index in reversed(range(len(graph.inputs))):
-        value = graph.inputs[index]
-        if isinstance(value.type, TupleType):
-            made = _built(graph, value.type, index, value.base_name)
-            value.replace_all_uses_with(made)
-            graph.block.erase_input(index + _count(value.type))
-    graph.insert_point = graph.return_node
-
-
-def _count(type: Type) -> int:
-    return sum(map(_count, type.contained)) if isinstance(type, TupleType) else 1
-
-
-def _built(graph: Graph, type: TupleType, index: int, name: str) -> Value:
-    """A tuple of new inputs, which come from ``index`` on."""
-    parts: list[Value] = []
-    for part in type.contained:
-        if isinstance(part, TupleType):
-            parts.append(_built(graph, part, index, name))
-        else:
-            parts.append(graph.block.insert_input(index, name, part))
-        index += _count(part)
-    return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
-
-
-def _take_apart_output(graph: Graph) -> Type:
-    """Let ``graph`` return the elements of a tuple instead; returns what it returned."""
-    (output,) = graph.outputs
-    result = output.type
-    if isinstance(result, TupleType):
-        graph.block.erase_output(0)
-        for value in _elements(graph, output):
-            graph.add_output(value)
-    return result
-
-
-def _elements(graph: Graph, value: Value) -> list[Value]:
-    if not isinstance(value.type, TupleType):
-        return [value]
-    unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
-    return [each for part in graph.insert_node(unpack).outputs for each in _elements(graph, part)]
-
-
-def _put_together(original: Graph, declared: Graph, result: Type) -> Graph:
-    """``declared`` with the tuples of ``original`` as its inputs and its output."""
+def _whole(original: Graph, declared: Graph, takes: list[Form], gives: Form) -> Graph:
+    """``declared`` with the inputs and the output of ``original``."""
     graph = Graph()
-    arguments: list[Value] = []
-    for value in original.inputs:
-        new = graph.add_input(value.base_name, _of_batches(value.type))
-        arguments += _elements(graph, new)
-    results = graph.insert_graph(declared, arguments)
-    graph.add_output(_packed(graph, result, iter(results)))
+    leaves = []
+    for value, form in zip(original.inputs, takes, strict=True):
+        leaves += elements(graph, graph.add_input(value.base_name, _of_batches(value.type)), form)
+    results = graph.insert_graph(declared, leaves)
+    graph.add_output(put_together(graph, gives, iter(results)))
     return graph
-
-
-def _packed(graph: Graph, type: Type, values: Iterator[Value]) -> Value:
-    if not isinstance(type, TupleType):
-        return next(values)
-    parts: Sequence[Value] = [_packed(graph, part, values) for part in type.contained]
-    if any(part.type != each for part, each in zip(parts, type.contained, strict=True) if is_number(each)):
-        type = TupleType(tuple(part.type for part in parts))  # numbers that differ are tensors now
-    return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
 
 
 def _of_batches(type: Type) -> Type:

@@ -10,7 +10,7 @@ from typing import Final
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.errors import BatchingError
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import INT, TENSOR, ListType, TensorType
+from rekindle.ir.types import ListType, TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -21,8 +21,10 @@ from rekindle.passes import (
     Peephole,
     run_passes,
 )
-from rekindle.transforms.vmap.batching import Batch, Batcher, Looped, NeedsLoop, Randomness
+from rekindle.transforms.vmap.batching import Batch, Batcher, NeedsLoop, Randomness
 from rekindle.transforms.vmap.declare import KIND, NO_DIM, source_of
+from rekindle.transforms.vmap.looped import Looped
+from rekindle.transforms.vmap.scalars import is_number
 from rekindle.transforms.vmap.spread import Spread
 
 _CLEANUP: Final[tuple[Pass, ...]] = (
@@ -82,7 +84,7 @@ def _lower(node: Node, report: BatchingReport) -> None:
         made = _batched(node, source, report)
     except NeedsLoop as why:
         report.whole_loop = Looped(KIND, why.range, why.reason)
-        made = _looped(node, source)
+        made = _looped(node, source, why)
     with node.graph.inserting_before(node):
         results = node.graph.insert_graph(made, [*node.inputs, *outside])
     for output, result in zip(node.outputs, results, strict=True):
@@ -105,13 +107,13 @@ def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
     for value in source.inputs:
         values[value] = graph.add_input(type=value.type).copy_metadata(value)
     dims = _dims(node, "in_dims")
-    first = next((value for value in source.inputs[: len(dims)] if may_hold_tensor(value.type)), None)
-    if first is None:
+    varying = [value for value in source.inputs[: len(dims)] if str(value.type) in _SIZES]
+    if not varying:
         raise BatchingError("vmap needs a tensor that differs between the examples", node.range)
+    first = min(varying, key=lambda value: list(_SIZES).index(str(value.type)))
     helpers = Batcher(source, graph, "error", Spread(source, is_random=False))
     number = list(source.inputs).index(first)
-    word = "size_of_batches" if isinstance(first.type, ListType) else "size_of_batch"
-    size = helpers.call(word, values[first], graph.insert_constant(dims[number]))
+    size = helpers.call(_SIZES[str(first.type)], values[first], graph.insert_constant(dims[number]))
     for value, dim in zip(source.inputs, dims, strict=False):
         where = graph.insert_constant(dim)
         if value is not first or not isinstance(first.type, TensorType):
@@ -121,8 +123,26 @@ def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
     return graph, Batch(size, values)
 
 
-_CHECKS: Final = {"Tensor": "check_size", "Tensor[]": "check_sizes", "Tensor?": "check_optional_size"}
-_MOVES: Final = {"Tensor": "batch_in_front", "Tensor[]": "batches_in_front", "Tensor?": "optional_batch_in_front"}
+_SIZES: Final = {
+    "Tensor": "size_of_batch",
+    "Tensor[]": "size_of_batches",
+    "Dict(str, Tensor)": "size_of_entries",
+    "Tensor?": "size_of_optional",
+}
+"""What tells how many examples there are, the surest first: lists may be empty, and an Optional may be None."""
+
+_CHECKS: Final = {
+    "Tensor": "check_size",
+    "Tensor[]": "check_sizes",
+    "Dict(str, Tensor)": "check_sizes_of_entries",
+    "Tensor?": "check_optional_size",
+}
+_MOVES: Final = {
+    "Tensor": "batch_in_front",
+    "Tensor[]": "batches_in_front",
+    "Dict(str, Tensor)": "entries_in_front",
+    "Tensor?": "optional_batch_in_front",
+}
 
 
 def _batched(node: Node, source: Graph, report: BatchingReport) -> Graph:
@@ -154,18 +174,19 @@ def _batched(node: Node, source: Graph, report: BatchingReport) -> Graph:
 def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
     if dim == 0:
         return value
-    name = "batches_moved_to" if isinstance(value.type, ListType) else "batch_moved_to"
-    return batcher.call(name, value, batcher.graph.insert_constant(dim))
+    name = {"Tensor[]": "batches_moved_to", "Dict(str, Tensor)": "entries_moved_to"}.get(str(value.type))
+    return batcher.call(name or "batch_moved_to", value, batcher.graph.insert_constant(dim))
 
 
-def _looped(node: Node, source: Graph) -> Graph:
+def _looped(node: Node, source: Graph, why: NeedsLoop) -> Graph:
     """All of ``source`` in a loop over the examples."""
     graph, batch = _start(node, source)
     differ = Spread(source, is_random=False)
     differ.batched.update(source.inputs[: len(node.inputs)])
     batcher = Batcher(source, graph, _randomness(node), differ)
     gathered = [graph.insert_node(_list_of(graph, value)).output for value in source.outputs]
-    with batcher.counted(batch.size) as index:
+    with batcher.counted(batch.size, KIND, why.reason) as index:
+        index.node.range = why.range
         inner = Batch(batch.size, {}, batch, lambda value, found: batcher.example(value, found, index.value))
         results = _cloned(batcher, inner, source)
         for several, result in zip(gathered, results, strict=True):
@@ -183,7 +204,7 @@ def _looped(node: Node, source: Graph) -> Graph:
 
 
 def _list_of(graph: Graph, value: Value) -> Node:
-    if value.type not in (TENSOR, ListType(TENSOR)) and value.type != INT and not may_hold_tensor(value.type):
+    if not is_number(value.type) and not may_hold_tensor(value.type):
         raise BatchingError(f"the program returns a {value.type.annotation}, not a tensor", value.node.range)
     return graph.create("prim::ListConstruct", types=[ListType(value.type)])
 

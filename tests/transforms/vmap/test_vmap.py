@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.errors import BatchingError, NotScriptableError
+from rekindle.errors import BatchingError
 from rekindle.ir.verifier import verify
 
 
@@ -180,6 +180,28 @@ def test_what_has_no_rule_is_computed_in_a_loop_and_the_report_says_so() -> None
         "1 in loops over the examples:\n"
         f"  aten::histc: there is no rule for it (line {line})"
     )
+    told = rekindle.report(batched)
+    assert [(each.operator.kind, each.operator.line) for each in told.one_by_one] == [("aten::histc", line)]
+    assert str(rekindle.report(rekindle.vmap(f))) == (
+        "vmap_f: the strategy is 'native', and it has not been called yet\n"
+        "in loops over the examples of batches\n"
+        "  there is no rule for it:\n"
+        f"    test_vmap.py:{line}: return torch.histc(x, 4).cumsum(0)\n"
+        "      aten::histc"
+    )
+
+
+def test_loops_of_batches_within_batches_are_told_too() -> None:
+    def f(x: Tensor) -> Tensor:
+        return torch.histc(x, 4)
+
+    inner = rekindle.vmap(f)
+    assert [loop.kind for loop in rekindle.vmap(inner).report.looped] == ["aten::histc"]
+
+    def total(x: Tensor) -> Tensor:
+        return inner(x).sum()
+
+    assert [each.operator.kind for each in rekindle.report(rekindle.script(total)).one_by_one] == ["aten::histc"]
 
 
 def test_numbers_that_differ_are_returned_as_tensors() -> None:
@@ -271,6 +293,13 @@ def test_it_is_a_program_like_any_other() -> None:
     torch.testing.assert_close(torch.jit.load(file)(x, *rest), batched(x, *rest))
 
 
+def test_it_is_exported_like_any_other() -> None:
+    x, *rest = arguments_of_two_layers()
+    batched = rekindle.vmap(two_layers, (0, None, None, None, None))
+    exported = rekindle.to_exported(batched, (x, *rest))
+    torch.testing.assert_close(exported.module()(x, *rest), batched(x, *rest))
+
+
 def test_gradients_go_through_it() -> None:
     def f(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).tanh().sum()
@@ -359,7 +388,15 @@ def test_indices_that_differ_and_that_do_not() -> None:
             assert not batched.report.looped
 
 
-def test_a_module_is_no_function() -> None:
-    with pytest.raises(NotScriptableError) as caught:
-        rekindle.vmap(torch.nn.Linear(2, 3))
-    assert str(caught.value).splitlines()[0] == "'vmap' takes functions, not a ScriptModule"
+def test_dims_of_dicts_and_lists_that_do_not_fit() -> None:
+    def f(x: Tensor, parts: list[Tensor]) -> Tensor:
+        return x + parts[0]
+
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(f, ({"a": 0}, 0))
+    assert str(caught.value).splitlines()[0] == "in_dims has a dict for argument 'x', which is a Tensor"
+    with pytest.raises(BatchingError) as caught:
+        rekindle.vmap(f, {"x": 0})
+    assert str(caught.value).splitlines()[0] == (
+        "in_dims is a number or a tuple with an entry for each argument, not a dict"
+    )

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rekindle.transforms.vmap.rules import (
+    backwards,
     chance,
     derivatives,
     facts,
@@ -48,4 +49,5 @@ TEXTS: Final[Mapping[str, str]] = {
     "fourier": fourier.TEXT,
     "chance": chance.TEXT,
     "derivatives": derivatives.TEXT,
+    "backwards": backwards.TEXT,
 }

@@ -6,7 +6,46 @@ from typing import Final
 
 TEXT: Final = """
 batch own.seed(value):
+    if value.dim() != 1:
+        raise RuntimeError(
+            f"a gradient is of a tensor without dimensions, and this has the sizes {inner_sizes(value)}; add it up, or "
+            "use rekindle.vjp or rekindle.jacrev"
+        )
     return torch.ones_like(value)
+
+batch own.unit(like, place):
+    return same_for_all(own.unit(torch.select(like, 0, 0), place), batch_size)
+
+batch own.jacobian(rows, result, argument):
+    sizes = [batch_size] + inner_sizes(result) + inner_sizes(argument)
+    if len(rows) == 0:
+        return torch.new_zeros(argument, sizes)
+    return torch.reshape(torch.stack(rows, 1), sizes)
+
+batch own.or_zeros(gradient, like):
+    return torch.zeros_like(like) if gradient is None else gradient
+
+batch own.or_zeros.list(gradient, like):
+    found: List[Tensor] = []
+    for i in range(len(like)):
+        each: Optional[Tensor] = None
+        if gradient is not None:
+            each = gradient[i]
+        found.append(torch.zeros_like(like[i]) if each is None else each)
+    return found
+
+batch own.sum_of(a, b):
+    if a is None:
+        return b
+    if b is None:
+        return a
+    return a + b
+
+batch own.fitted(self, value):
+    if torch.size(value) != torch.size(self):
+        mine, other = inner_sizes(self), inner_sizes(value)
+        raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {other}")
+    return torch.to(value, self.dtype)
 
 batch own.plus(a, b):
     return a if b is None else a + b
@@ -37,7 +76,7 @@ batch own.sums_to(gradients, tensors):
             found.append(summed_to(gradient, inner_sizes(tensors[i])))
     return found
 
-batch own.unreduced(grad, size, dim, keepdim):
+def unreduced(grad: Tensor, size: List[int], dim: Optional[List[int]], keepdim: bool) -> Tensor:
     rank = len(size)
     made = grad
     if not keepdim:
@@ -52,6 +91,9 @@ batch own.unreduced(grad, size, dim, keepdim):
             if reduced[i]:
                 made = torch.unsqueeze(made, i + 1)
     return torch.expand(made, [torch.size(grad, 0)] + size)
+
+batch own.unreduced(grad, size, dim, keepdim):
+    return unreduced(grad, size, dim, keepdim)
 
 batch own.slice_back(grad, size, dim, start, end, step):
     where = dim + 1 if dim >= 0 else dim + 1 + len(size)

@@ -192,6 +192,8 @@ FAMILIES: Final[tuple[tuple[Callable[[FunctionSchema], str | None], str], ...]] 
         upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec upsample_bicubic2d.vec
         upsample_trilinear3d.vec _upsample_bilinear2d_aa.vec _upsample_bicubic2d_aa.vec
         max_pool2d_with_indices_backward avg_pool2d_backward _adaptive_avg_pool2d_backward
+        max_pool3d_with_indices_backward avg_pool3d_backward _adaptive_avg_pool3d_backward
+        adaptive_max_pool2d_backward adaptive_max_pool3d_backward
         """,
     ),
     (

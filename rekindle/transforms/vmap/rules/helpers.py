@@ -94,6 +94,12 @@ def own_for_each(self: Tensor, batch_size: int) -> Tensor:
 def own_list_for_each(values: List[Tensor], batch_size: int) -> List[Tensor]:
     return [own_for_each(value, batch_size) for value in values]
 
+def same_dict_for_all(values: Dict[str, Tensor], batch_size: int) -> Dict[str, Tensor]:
+    return {key: same_for_all(value, batch_size) for key, value in values.items()}
+
+def own_dict_for_each(values: Dict[str, Tensor], batch_size: int) -> Dict[str, Tensor]:
+    return {key: own_for_each(value, batch_size) for key, value in values.items()}
+
 def example(batch: Tensor, index: int) -> Tensor:
     return torch.select(batch, 0, index)
 
@@ -105,6 +111,9 @@ def example_of_optional(batch: Optional[Tensor], index: int) -> Optional[Tensor]
 
 def example_of_optional_list(batch: List[Optional[Tensor]], index: int) -> List[Optional[Tensor]]:
     return [example_of_optional(each, index) for each in batch]
+
+def example_of_dict(batch: Dict[str, Tensor], index: int) -> Dict[str, Tensor]:
+    return {key: torch.select(value, 0, index) for key, value in batch.items()}
 
 def example_of_ints(batch: Tensor, index: int) -> int:
     return int(torch.select(batch, 0, index))
@@ -120,6 +129,35 @@ def stacked(examples: List[Tensor]) -> Tensor:
 
 def stacked_lists(examples: List[List[Tensor]]) -> List[Tensor]:
     return [torch.stack([each[index] for each in examples], 0) for index in range(len(examples[0]))]
+
+def stacked_dicts(examples: List[Dict[str, Tensor]]) -> Dict[str, Tensor]:
+    return {key: torch.stack([each[key] for each in examples], 0) for key in examples[0].keys()}
+
+def stacked_optionals(examples: List[Optional[Tensor]]) -> Optional[Tensor]:
+    found: List[Tensor] = []
+    for each in examples:
+        if each is not None:
+            found.append(each)
+    if len(found) == 0:
+        return None
+    if len(found) < len(examples):
+        raise RuntimeError("vmap: a gradient exists for some examples alone")
+    return torch.stack(found, 0)
+
+def stacked_gradients(examples: List[List[List[Optional[Tensor]]]]) -> List[List[Optional[Tensor]]]:
+    made: List[List[Optional[Tensor]]] = []
+    for i in range(len(examples[0])):
+        inner: List[Optional[Tensor]] = []
+        for j in range(len(examples[0][i])):
+            inner.append(stacked_optionals([each[i][j] for each in examples]))
+        made.append(inner)
+    return made
+
+def in_place_if_any(self: Optional[Tensor], indices: Tensor, batch_size: int) -> Optional[Tensor]:
+    if self is None:
+        return None
+    zeros = torch.zeros([batch_size] + inner_sizes(self), dtype=self.dtype, device=self.device)
+    return torch.index_copy(zeros, 0, indices, self)
 
 def stacked_ints(examples: List[int]) -> Tensor:
     return torch.tensor(examples, dtype=4)
@@ -138,6 +176,9 @@ def chosen_list(batch: List[Tensor], indices: Tensor) -> List[Tensor]:
 
 def chosen_optional(batch: Optional[Tensor], indices: Tensor) -> Optional[Tensor]:
     return None if batch is None else torch.index_select(batch, 0, indices)
+
+def chosen_dict(batch: Dict[str, Tensor], indices: Tensor) -> Dict[str, Tensor]:
+    return {key: torch.index_select(value, 0, indices) for key, value in batch.items()}
 
 def where_true(condition: Tensor) -> Tensor:
     return torch.select(torch.nonzero(condition), 1, 0)
@@ -164,6 +205,27 @@ def check_optional_size(value: Optional[Tensor], dim: int, batch_size: int) -> N
     if value is not None:
         check_size(value, dim, batch_size)
 
+def size_of_entries(values: Dict[str, Tensor], dim: int) -> int:
+    size = -1
+    for value in values.values():
+        size = torch.size(value, dim)
+    if size < 0:
+        raise ValueError("vmap: how many examples there are cannot be told: the dict has no entries")
+    return size
+
+def size_of_optional(self: Optional[Tensor], dim: int) -> int:
+    if self is None:
+        raise ValueError("vmap: how many examples there are cannot be told: there is no tensor that differs")
+    return torch.size(self, dim)
+
+def check_sizes_of_entries(values: Dict[str, Tensor], dim: int, batch_size: int) -> None:
+    for value in values.values():
+        check_size(value, dim, batch_size)
+
+def check_entries(values: Dict[str, Tensor], number: int) -> None:
+    if len(values) != number:
+        raise ValueError(f"vmap: a dict has {len(values)} entries, and in_dims names {number}")
+
 def batch_in_front(self: Tensor, dim: int) -> Tensor:
     return torch.movedim(self, dim, 0)
 
@@ -173,9 +235,15 @@ def optional_batch_in_front(self: Optional[Tensor], dim: int) -> Optional[Tensor
 def batches_in_front(values: List[Tensor], dim: int) -> List[Tensor]:
     return [torch.movedim(value, dim, 0) for value in values]
 
+def entries_in_front(values: Dict[str, Tensor], dim: int) -> Dict[str, Tensor]:
+    return {key: torch.movedim(value, dim, 0) for key, value in values.items()}
+
 def batch_moved_to(self: Tensor, dim: int) -> Tensor:
     return torch.movedim(self, 0, dim)
 
 def batches_moved_to(values: List[Tensor], dim: int) -> List[Tensor]:
     return [torch.movedim(value, 0, dim) for value in values]
+
+def entries_moved_to(values: Dict[str, Tensor], dim: int) -> Dict[str, Tensor]:
+    return {key: torch.movedim(value, 0, dim) for key, value in values.items()}
 """

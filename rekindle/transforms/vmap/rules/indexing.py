@@ -8,14 +8,7 @@ TEXT: Final = """
 batch index_select(self, dim, index):
     whole = lifted(self)
     where = inner(self, dim)
-    indices = lifted(index)
-    for _ in range(where - 1):
-        indices = torch.unsqueeze(indices, 1)
-    while indices.dim() < whole.dim():
-        indices = torch.unsqueeze(indices, -1)
-    sizes = torch.size(whole)
-    wanted = torch.slice(sizes, 0, where) + [torch.size(lifted(index), 1)] + torch.slice(sizes, where + 1)
-    return lowered(torch.gather(whole, where, torch.expand(indices, wanted)), self)
+    return lowered(torch.gather(whole, where, along_all(whole, where, index)), self)
 
 batch gather(self, dim, index, sparse_grad):
     made = torch.gather(lifted(self), inner(self, dim), lifted(index), sparse_grad=sparse_grad)
@@ -51,36 +44,129 @@ batch take(self, index):
     made = torch.gather(whole, 1, torch.remainder(flat(index), torch.size(whole, 1)))
     return torch.reshape(made, torch.size(index))
 
-batch index.Tensor(self, batched_self, indices, batched_indices):
-    rank, before, groups, last = 0, 0, 0, -2
+# ``x[i, :, j]``: what lies where among the dimensions of an example. Dimensions that indices name give way to those of
+# the indices, where the first of them is, or in front if others lie between.
+
+def index_rank(indices: List[Optional[Tensor]], batched: bool) -> int:
+    rank = 0
+    for each in indices:
+        if each is not None:
+            rank = max(rank, 1 if each.dtype == 11 else example_rank(each, batched))
+    return rank
+
+def kept_before(indices: List[Optional[Tensor]]) -> int:
+    before = 0
+    for each in indices:
+        if each is not None:
+            return before
+        before = before + 1
+    return before
+
+def are_apart(indices: List[Optional[Tensor]]) -> bool:
+    groups, last = 0, -2
     for i in range(len(indices)):
-        each = indices[i]
-        if each is None:
-            if groups == 0:
-                before = before + 1
-        else:
-            rank = max(rank, example_rank(each, batched_indices))
+        if indices[i] is not None:
             if last != i - 1:
                 groups = groups + 1
             last = i
-    if not batched_indices:
+    return groups > 1
+
+def refuse_masks(indices: List[Optional[Tensor]]) -> None:
+    for each in indices:
+        if each is not None and each.dtype == 11:
+            raise RuntimeError("vmap: a mask that differs between the examples takes a different number from each")
+
+def with_own_example(
+    indices: List[Optional[Tensor]], batched: bool, batch_size: int, device: Device
+) -> List[Optional[Tensor]]:
+    # The indices for a tensor with the examples in front.
+    if not batched:
         none: List[Optional[Tensor]] = [None]
-        made = torch.index(self, none + indices)
-        return torch.movedim(made, rank, 0) if groups > 1 else made
-    source = self if batched_self else same_for_all(self, batch_size)
+        return none + indices
+    rank = index_rank(indices, batched)
     every: List[Optional[Tensor]] = [
-        torch.reshape(torch.arange(batch_size, device=source.device), [batch_size] + [1] * rank)
+        torch.reshape(torch.arange(batch_size, device=device), [batch_size] + [1] * rank)
     ]
     for each in indices:
         if each is None:
             every.append(None)
         else:
             every.append(with_dimensions(each, rank))
-    made = torch.index(source, every)
-    if before > 0 and groups == 1:
+    return every
+
+def taken_at(
+    self: Tensor, batched_self: bool, indices: List[Optional[Tensor]], batched_indices: bool, batch_size: int
+) -> Tensor:
+    rank, apart = index_rank(indices, batched_indices), are_apart(indices)
+    if not batched_indices:
+        made = torch.index(self, with_own_example(indices, False, batch_size, self.device))
+        return torch.movedim(made, rank, 0) if apart else made
+    refuse_masks(indices)
+    source = self if batched_self else same_for_all(self, batch_size)
+    made = torch.index(source, with_own_example(indices, True, batch_size, source.device))
+    before = kept_before(indices)
+    if before > 0 and not apart:
         # What indices give stands in front, for the batch does; it belongs behind the dimensions that are kept.
         made = torch.movedim(made, [1 + i for i in range(rank)], [1 + before + i for i in range(rank)])
     return made
+
+def put_at(
+    self: Tensor, indices: List[Optional[Tensor]], batched_indices: bool, values: Tensor, accumulate: bool,
+    batch_size: int
+) -> Tensor:
+    rank, before, apart = index_rank(indices, batched_indices), kept_before(indices), are_apart(indices)
+    if batched_indices and len(indices) == 1 and values.dim() == 1:
+        mask = indices[0]
+        if mask is not None and mask.dtype == 11:
+            wide = torch.reshape(mask, torch.size(mask) + [1] * (self.dim() - mask.dim()))
+            number = torch.reshape(values, [batch_size] + [1] * (self.dim() - 1))
+            return torch.where(wide, self + number if accumulate else number, self)
+    named = 0
+    for each in indices:
+        if each is not None:
+            named = named + (example_rank(each, batched_indices) if each.dtype == 11 else 1)
+    given = with_dimensions(values, self.dim() - 1 - named + rank)
+    if not batched_indices:
+        if apart:
+            given = torch.movedim(given, 0, rank)
+    else:
+        refuse_masks(indices)
+        if before > 0 and not apart:
+            given = torch.movedim(given, [1 + before + i for i in range(rank)], [1 + i for i in range(rank)])
+    places = with_own_example(indices, batched_indices, batch_size, self.device)
+    return torch.index_put(self, places, torch.to(given, self.dtype), accumulate)
+
+batch index.Tensor, _unsafe_index.Tensor(self, batched_self, indices, batched_indices):
+    return taken_at(self, batched_self, indices, batched_indices, batch_size)
+
+batch index_put, _unsafe_index_put(self, indices, batched_indices, values, accumulate):
+    return put_at(self, indices, batched_indices, values, accumulate, batch_size)
+
+batch index_put_(self, indices, batched_indices, values, accumulate):
+    return torch.copy_(self, put_at(self, indices, batched_indices, values, accumulate, batch_size))
+
+# ---- The same index for all that lies along a dimension.
+
+def along_all(whole: Tensor, where: int, index: Tensor) -> Tensor:
+    # ``index``, [batch, n], for each element of ``whole`` but those along ``where``.
+    indices = lifted(index)
+    sizes = torch.size(whole)
+    wanted = torch.slice(sizes, 0, where) + [torch.size(indices, 1)] + torch.slice(sizes, where + 1)
+    for _ in range(where - 1):
+        indices = torch.unsqueeze(indices, 1)
+    while indices.dim() < whole.dim():
+        indices = torch.unsqueeze(indices, -1)
+    return torch.expand(indices, wanted)
+
+batch index_add(self, dim, index, source, alpha):
+    whole, given = lifted(self), lifted(source)
+    where = inner(self, dim)
+    return lowered(torch.scatter_add(whole, where, along_all(whole, where, index), given * alpha), self)
+
+batch index_copy(self, dim, index, source):
+    whole = lifted(self)
+    where = inner(self, dim)
+    return lowered(torch.scatter(whole, where, along_all(whole, where, index), lifted(source)), self)
 
 batch masked_fill.Tensor(self, mask, value):
     a, b = aligned(self, True, mask, True)

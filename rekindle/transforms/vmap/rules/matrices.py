@@ -195,10 +195,16 @@ def letters_used_once(terms: str) -> str:
             found = found + letter
     return found
 
-batch einsum(equation, tensors):
+def equation_of_batch(equation: str) -> str:
     sides = equation.replace(" ", "").split("->")
     letter = unused_letter(equation)
     result = sides[1] if len(sides) == 2 else letters_used_once(sides[0])
     terms = ",".join([letter + term for term in sides[0].split(",")])
-    return torch.einsum(terms + "->" + letter + result, tensors)
+    return terms + "->" + letter + result
+
+batch einsum(equation, tensors):
+    return torch.einsum(equation_of_batch(equation), tensors)
+
+batch own.einsum_back(grad, equation, tensors):
+    return own.einsum_back(grad, equation_of_batch(equation), tensors)
 """

@@ -1,0 +1,33 @@
+"""What a loop over the examples computes in a batched program, as the program itself tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Graph
+
+EXAMPLES_OF: Final = "examples_of"
+REASON: Final = "reason"
+"""Attributes of a loop over the examples: which kind of node it computes one by one, and why."""
+
+
+@dataclass(slots=True, frozen=True)
+class Looped:
+    """Something that is computed example by example: which kind of node, where in the source, and why."""
+
+    kind: str
+    range: SourceRange
+    reason: str
+
+
+def loops_over_examples(graph: Graph) -> list[Looped]:
+    """What ``graph`` computes in loops over examples, of batches within it too, each once."""
+    found: list[Looped] = []
+    for node in graph.all_nodes():
+        if node.kind == "prim::Loop" and EXAMPLES_OF in node.attributes:
+            looped = Looped(node.get_string(EXAMPLES_OF), node.range, node.get_string(REASON))
+            if looped not in found:
+                found.append(looped)
+    return found
