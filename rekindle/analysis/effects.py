@@ -36,6 +36,9 @@ FRESH = frozenset(
 LAZY = frozenset({"prim::fork", "prim::awaitable"})
 """Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
 
+OWN_GRAPH = LAZY | {"prim::Try"}
+"""Kinds that hold a graph of their own to which their inputs are what a function's arguments are to it."""
+
 WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
 """Kinds that wait for that."""
 
@@ -121,7 +124,7 @@ def is_conservative(node: Node) -> bool:
 _MODES: Final = frozenset(
     {
         *("prim::Enter", "prim::Exit", "aten::set_grad_enabled"),
-        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"),
+        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp", "prim::Try"),
     }
 )
 

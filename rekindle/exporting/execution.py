@@ -62,6 +62,8 @@ class Execution(Machine):
                     self.call(frame, node, node.get_graph("Subgraph"), [env[value] for value in node.inputs], None)
                 case "prim::RaiseException":
                     raise ProgramRaises(str(env[node.inputs[0]]), frame, node)
+                case "prim::Try":
+                    raise self.problem(frame, node, "Export IR has no form for 'try'")
                 case _:
                     results = self.operation(frame, node, [env[value] for value in node.inputs])
                     self.bind(frame.activation, node, results)

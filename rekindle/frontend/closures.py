@@ -15,29 +15,40 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node, Value
 
-CLOSURES: Final = ("prim::fork", "prim::awaitable")
-"""The kinds of nodes that run a graph of their own later."""
+CLOSURES: Final = ("prim::fork", "prim::awaitable", "prim::Try")
+"""The kinds of nodes that run a graph of their own: later, or to catch what it raises."""
+
+_REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
+"""The kinds of nodes that may as well stand in another graph, too."""
 
 
 def lift_closures(graph: Graph) -> None:
-    """Give every ``prim::fork`` and ``prim::awaitable`` that has a block a graph instead, and what the block uses as
-    its inputs."""
-    for kind in CLOSURES:
-        for node in graph.find_nodes(kind):
-            if node.blocks:
-                _lift(node)
+    """Give every node of :data:`CLOSURES` that has a block a graph instead, and what the block uses as its inputs."""
+    _lift_within(graph.block)
+
+
+def _lift_within(block: Block) -> None:
+    for node in block.nodes:
+        for inner in node.blocks:
+            _lift_within(inner)
+        if node.kind in CLOSURES and node.blocks:
+            _lift(node)
 
 
 def _lift(node: Node) -> None:
-    """The captured values are inputs in the order in which they are first used."""
+    """The captured values are inputs in the order in which they are first used. Constants of what is tried are its
+    own: it has no need to show what TorchScript shows."""
     subgraph = Graph()
     captured: dict[Value, Value] = {}
+    own: dict[Value, Value] = {}
 
     def outside(value: Value) -> Value:
-        found = captured.get(value)
-        if found is None:
+        found = own.get(value) or captured.get(value)
+        if found is None and node.kind == "prim::Try" and value.node.kind in _REPEATABLE:
+            found = own[value] = subgraph.block.prepend(subgraph.create_clone(value.node, outside)).output
+        elif found is None:
             found = captured[value] = subgraph.add_input().copy_metadata(value)
         return found
 

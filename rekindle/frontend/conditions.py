@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.errors import Cause, SourceRange, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.refinement import Condition, Refinements
-from rekindle.frontend.special_forms import SpecialForm
+from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
@@ -20,6 +20,8 @@ from rekindle.ir.types import (
     BOOL,
     NONE,
     NUMBER,
+    STRING,
+    ListType,
     NoneType,
     TensorType,
     Type,
@@ -266,6 +268,8 @@ class ConditionEmitter(ExpressionEmitter):
         sugared = self.emit_sugared(object)
         if sugared.class_of_module is not None:
             return self._static(call.range, self._is_module_of(sugared, classes))
+        if isinstance(sugared, CaughtException):
+            return Condition(self.is_exception(sugared.value, classes))
         asked = _members(self._class_info(classes))
         if isinstance(sugared, FunctionValue):
             return self._static(call.range, False)
@@ -284,6 +288,20 @@ class ConditionEmitter(ExpressionEmitter):
         positive, negative = union((*yes, *maybe)), union(no)
         refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
         return Condition(node.output, refinements)
+
+    def is_exception(self, error: Value, classes: Expr) -> Value:
+        """Whether an exception is of one of the classes that ``classes`` names."""
+        names = self._exception_classes(self.emit_sugared(classes), classes.range)
+        known = self.graph.insert_constant(names, ListType(STRING), range=classes.range)
+        return self.insert("prim::is_exception", classes.range, error, known)
+
+    def _exception_classes(self, named: SugaredValue, range: SourceRange) -> list[str]:
+        if isinstance(named, ExceptionClass):
+            return [named.name]
+        if isinstance(named, SimpleValue):
+            raise TypeMismatchError(f"only classes of exceptions can be caught, not {named.description}", range)
+        parts = named.as_tuple(range, self.graph)
+        return [name for part in parts for name in self._exception_classes(part, range)]
 
     def _is_module_of(self, module: SugaredValue, classes: Expr) -> bool:
         """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""

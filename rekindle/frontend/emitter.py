@@ -13,6 +13,8 @@ The emitter is one class in several layers, each of which adds forms of the lang
     LoopEmitter         loops and comprehensions              loops.py
     CallEmitter         range, enumerate, annotate …          calls.py
     AssignmentEmitter   assignments                           assignments.py
+    BranchEmitter       branches                              branches.py
+    AttemptEmitter      try                                   attempts.py
     FunctionEmitter     statements and the whole function     here
 """
 
@@ -25,31 +27,33 @@ from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_names import ArchiveNames, ForkedFunction
-from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.attempts import AttemptEmitter, caught_exception
+from rekindle.frontend.branches import Branch
 from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
-from rekindle.frontend.environment import Frame, is_meaningful
+from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
-from rekindle.frontend.special_forms import ExceptionClass, ExceptionInstance, MagicMethod
+from rekindle.frontend.special_forms import CaughtException, ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.ssa import convert_to_ssa
-from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
+from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, UnionBase, mismatch_note, unify, unshaped
+from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, mismatch_note, unify, unshaped
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Assert,
     Assign,
     AugAssign,
+    Caught,
     Def,
     Delete,
     Expr,
@@ -65,6 +69,7 @@ from rekindle.syntax.views import (
     Stmt,
     StringLiteral,
     Subscript,
+    Try,
     Var,
     While,
     With,
@@ -161,11 +166,11 @@ class _AssertionFailure(Expr):
         return self._maybe(0, Expr)
 
 
-_COMPOUND: Final = frozenset({"if", "while", "for", "with", "given_up"})
+_COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
 """Statements that hold others. What stands in their heads is tried of itself."""
 
 
-class FunctionEmitter(AssignmentEmitter):
+class FunctionEmitter(AttemptEmitter):
     """Emits the statements of one function."""
 
     self_binding: InitBinding | None = None
@@ -305,14 +310,10 @@ class FunctionEmitter(AssignmentEmitter):
         self.environment.assign(statement.name, tree.range, found)
 
     def _emit_break(self, tree: Tree) -> None:
-        self.check_jump("break", tree.range)
-        self.insert_node("prim::BreakStmt", tree.range, [], [])
-        self.mark_exited()
+        self.emit_jump("break", tree.range)
 
     def _emit_continue(self, tree: Tree) -> None:
-        self.check_jump("continue", tree.range)
-        self.insert_node("prim::ContinueStmt", tree.range, [], [])
-        self.mark_exited()
+        self.emit_jump("continue", tree.range)
 
     def _emit_delete(self, tree: Tree) -> None:
         for target in Delete(tree).targets:
@@ -406,7 +407,13 @@ class FunctionEmitter(AssignmentEmitter):
         if statement.value.tree.kind == _AssertionFailure.KIND:
             self._emit_assertion_failure(_AssertionFailure(statement.value.tree), statement.range)
             return
+        if statement.value.tree.kind == Caught.KIND:
+            self.raise_again(caught_exception(self.caught, statement.range), statement.range)
+            return
         found = self.emit_sugared(statement.value)
+        if isinstance(found, CaughtException):
+            self.raise_again(found.value, statement.range)
+            return
         if isinstance(found, ExceptionClass):
             found = found.call(statement.value.range, self.graph, [], [], 1)
         if not isinstance(found, ExceptionInstance):
@@ -465,8 +472,7 @@ class FunctionEmitter(AssignmentEmitter):
             if before is None and self.returns.announce is not None:
                 self.returns.announce(unshaped(merged))
             self.returns.merged = merged
-        self.graph.insert_node(self.graph.create("prim::ReturnStmt", [value], outputs=0, range=statement.range))
-        self.mark_exited()
+        self.leave_with(value, statement.range)
 
     # ---------------------------------------------------------------------------------------------- if
 
@@ -504,82 +510,10 @@ class FunctionEmitter(AssignmentEmitter):
     def _emit_branches(
         self, range: SourceRange, condition: Condition, if_true: list[Stmt], if_false: list[Stmt]
     ) -> None:
-        refinements = condition.refinements
-        if condition.static is not None:
-            self.refine(refinements.if_true if condition.static else refinements.if_false, range)
-            self.emit_statements(if_true if condition.static else if_false)
-            return
-        node = self.insert_node("prim::If", range, [condition.value], [])
-        true_block, false_block = node.add_block(), node.add_block()
-        frames: list[Frame] = []
-        for block, types, statements in (
-            (true_block, refinements.if_true, if_true),
-            (false_block, refinements.if_false, if_false),
-        ):
-            place = statements[0].range if statements else range
-            with self.inside(block, types, place) as frame:
-                self.emit_statements(statements)
-            frames.append(frame)
-        true_exits, false_exits = true_block in self.exited, false_block in self.exited
-        if true_exits and false_exits:
-            self.mark_exited()
-            return
-        self._merge_branches(range, node, frames, (true_exits, false_exits))
+        self.emit_choice(range, condition, self._branch(range, if_true), self._branch(range, if_false))
 
-    def _merge_branches(self, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]) -> None:
-        """What the names that the branches assign mean behind the ``if``.
-
-        A name is defined if both branches define it, or knew it before; a branch that exits does not count.
-        """
-        words = ("if the condition holds", "if the condition does not hold")
-        lost = {
-            name
-            for frame, exited in zip(frames, exits, strict=True)
-            for name in {*frames[0].types, *frames[0].sugared, *frames[1].types, *frames[1].sugared}
-            if not exited and frame.has_given_up(name)
-        }
-        for name in lost:
-            self.environment.give_up(name)
-        for name in sorted({*frames[0].types, *frames[1].types} - lost):
-            types = [frame.find_type(name) for frame in frames]
-            if exits[0] or exits[1]:
-                side = 1 if exits[0] else 0
-                self._merge_with_exit(range, node, name, types[side], side)
-                continue
-            if types[0] is None or types[1] is None:
-                missing = 0 if types[0] is None else 1
-                place = f"line {range.line}" if range.is_known else "above"
-                self.environment.frame.undefined_because[name] = (
-                    f"the if statement of {place} does not assign it {words[missing]}"
-                )
-                continue
-            before = self.environment.frame.find_type(name)
-            unified = unify(types[0], types[1], default_to_union=isinstance(before, UnionBase) or before == ANY)
-            if unified is None:
-                reason = (
-                    f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
-                    f"and {types[1].annotation} {words[1]}"
-                )
-                if before is not None:
-                    self.diagnostics.add(TypeMismatchError(f"variable '{name}' has no one type: {reason}", range))
-                    self.environment.give_up(name)
-                    continue
-                self.environment.frame.undefined_because[name] = reason
-                continue
-            self.environment.frame.types[name] = unified
-        for frame in frames:
-            for name, value in frame.sugared.items():
-                if value is GIVEN_UP:
-                    continue
-                self.environment.frame.undefined_because[name] = (
-                    f"{value.description} exists only while compiling, so that no branch can give it"
-                )
-
-    def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
-        """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""
-        if type is None:
-            return
-        self.environment.frame.types[name] = type
+    def _branch(self, range: SourceRange, statements: list[Stmt]) -> Branch:
+        return Branch(partial(self.emit_statements, statements), statements[0].range if statements else range)
 
     def _emit_given_up(self, tree: Tree) -> None:
         """What is not supported, and has been told: look into the blocks within it. When and whether they run is not
@@ -657,6 +591,7 @@ class FunctionEmitter(AssignmentEmitter):
         "return": _emit_return_statement,
         "if": _emit_if,
         "with": _emit_with,
+        "try": lambda self, tree: self.emit_try(Try(tree)),
         "given_up": _emit_given_up,
         "def": _emit_local_function,
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rekindle.errors import (
     Cause,
@@ -38,6 +39,9 @@ from rekindle.ir.types import (
     without_none,
 )
 from rekindle.syntax.views import Expr, Var
+
+if TYPE_CHECKING:
+    from rekindle.frontend.attempts import Attempt
 
 
 @dataclass(slots=True)
@@ -116,6 +120,8 @@ class Environment:
         self.resolver = resolver
         self.builtins = builtins
         self.frame = Frame(graph.block)
+        self.tried: Attempt | None = None
+        """The body of the ``try`` that is being compiled, if one is."""
         self._hidden_count = 0
 
     @property
@@ -245,7 +251,10 @@ class Environment:
                 + mismatch_note(simple.type, annotated),
                 range,
             )
-        self.store(name, range, simple, simple.type if annotated is None else annotated)
+        type = simple.type if annotated is None else annotated
+        self.store(name, range, simple, type)
+        if self.tried is not None:
+            self.tried.note(self.graph, name, simple, type, range)
 
     def _is_interface(self, name: str, annotated: Type | None) -> bool:
         """Whether the variable is declared as an interface, here or where it was assigned before."""
@@ -355,6 +364,12 @@ class Environment:
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = GIVEN_UP
+
+    def define_static(self, name: str, value: SugaredValue) -> None:
+        """Let ``name`` mean ``value`` in this block, whatever it means around it."""
+        name = self.frame.variable(name)
+        self.frame.types.pop(name, None)
+        self.frame.sugared[name] = value
 
     def forget(self, name: str) -> None:
         """``del name``"""

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -35,6 +36,10 @@ def transform_exits(graph: Graph) -> None:
         _ExitTransform(graph, kind).run()
     merge_consecutive_ifs(graph.block)
     unwrap_with_bodies(graph.block)
+
+
+CLOSURES: Final = ("prim::Closure", "prim::Try")
+"""The kinds of nodes whose block a return leaves, and not the function around it."""
 
 
 class _Status(Enum):
@@ -95,7 +100,7 @@ class _ExitTransform:
         owner = block.owning_node
         if self.kind == "prim::LoopContinuation":
             return owner is not None and owner.kind == "prim::Loop"
-        return owner is None or owner.kind == "prim::Closure"
+        return owner is None or owner.kind in CLOSURES
 
     def _transform_nodes(self, block: Block) -> _Exit:
         """Transform what ``block`` holds. What stands behind a possible exit is guarded, from the end on."""
@@ -130,7 +135,7 @@ class _ExitTransform:
                 return self._transform_loop(node)
             case "prim::With":
                 return self.transform_block(node.blocks[0])
-            case "prim::Closure":
+            case "prim::Closure" | "prim::Try":
                 self.transform_block(node.blocks[0])
         return self._wont()
 

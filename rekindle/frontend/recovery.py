@@ -14,6 +14,7 @@ from rekindle.syntax.views import (
     Expr,
     For,
     GivenUp,
+    Handler,
     Lambda,
     ListLiteral,
     LocalImport,
@@ -64,6 +65,8 @@ def _names(tree: Tree) -> Iterator[str]:
         yield Def(tree).name.name
     if tree.kind == LocalImport.KIND:
         yield LocalImport(tree).name
+    if tree.kind == Handler.KIND and Handler(tree).name:
+        yield Handler(tree).name
     for target in _targets(tree):
         yield from target_names(target)
 

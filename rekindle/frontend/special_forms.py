@@ -226,6 +226,27 @@ class ExceptionInstance(SugaredValue):
         raise UnsupportedError("an exception can only be raised", range)
 
 
+class CaughtException(SugaredValue):
+    """``e`` of ``except ValueError as e``. As a value it is of any type; its text is Python's."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def description(self) -> str:
+        return "an exception that was caught"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        raise UnsupportedError(
+            f"'{name}' of an exception that was caught is not known: its class is any that the handler takes",
+            range,
+            hint="str(e) is its text, and isinstance(e, …) asks for its class",
+        )
+
+
 class NewStyleString(SugaredValue):
     """``"…".format``: the template and what is put into it."""
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
-from rekindle.frontend.exits import transform_exits
+from rekindle.frontend.exits import CLOSURES, transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
@@ -226,7 +226,7 @@ def _continue_block(block: Block, loop: Node | None) -> None:
                 body, condition = node.blocks
                 _continue_block(body, node)
                 _continue_block(condition, None)
-            case "prim::Closure":
+            case kind if kind in CLOSURES:
                 for inner in node.blocks:
                     _continue_block(inner, None)
             case "prim::BreakStmt" | "prim::ContinueStmt":

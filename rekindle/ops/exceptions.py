@@ -1,11 +1,17 @@
-"""Raising: ``prim::RaiseException`` knows the class of an exception by its name."""
+"""Raising and catching: programs know the class of an exception by its name."""
 
 from __future__ import annotations
 
 import builtins
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from rekindle.ops.declare import implements
+from rekindle.ir.execution import callable_of
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Effects, Operation
+from rekindle.ops.declare import implements, implements_for_node
+
+TRIED: Final = "<tried>"
+"""The name, in tracebacks, of what ``try`` runs."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
@@ -53,7 +59,35 @@ def make_exception(message: str, name: str | None) -> BaseException:
         return made
 
 
+@implements("prim::is_exception(Any exception, str[] classes) -> bool")
+def is_exception(exception: Any, classes: list[str]) -> bool:
+    """Whether an exception is of one of the classes called so, or of one that inherits from one of them."""
+    known = (exception_class(name) for name in classes)
+    return any(cls is not None and isinstance(exception, cls) for cls in known)
+
+
+@implements_for_node("prim::Try(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
+def try_subgraph(node: Node) -> Operation:
+    """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The
+    second result is the exception then, else None."""
+    run = callable_of(node.get_graph("Subgraph"), TRIED)
+
+    def attempt(*inputs: Any) -> tuple[int, BaseException | None]:
+        try:
+            return run(*inputs), None
+        except BaseException as error:
+            return -1, error
+
+    return attempt
+
+
 @implements("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
 def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
     """Raise an exception of the class called ``cls``."""
     raise make_exception(msg, cls)
+
+
+@implements("prim::RaiseException.caught(Any exception) -> ()", side_effects=True)
+def raise_again(exception: Any) -> NoReturn:
+    """Raise an exception that was caught."""
+    raise exception

@@ -49,3 +49,11 @@ CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     AnnotateWarns(),
 )
 """What runs on the graph of a function right after it is in SSA form."""
+
+CLEANUP_OF_TRIED: tuple[Pass, ...] = (
+    CanonicalizeModifiedLoops(),
+    NormalizeOps(),
+    ConstantPooling(latest_first=True),
+    AnnotateWarns(),
+)
+"""The same for what a ``try`` runs: what may raise stays, though nobody uses what it gives."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
@@ -18,7 +18,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import TENSOR, optional
-from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
 from rekindle.passes.base import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
@@ -124,15 +124,16 @@ def _misfit(argument: Argument) -> str | None:
     return None
 
 
-def clean_up(graph: Graph) -> None:
+def clean_up(graph: Graph, passes: Sequence[Pass] = CLEANUP_AFTER_EMISSION) -> None:
     """Bring a graph that was just emitted into the form in which programs keep it."""
     verifier = chosen_verifier()
     if verifier is not None:
         verifier(graph)
     for kind in CLOSURES:
         for node in graph.find_nodes(kind):
-            clean_up(node.get_graph("Subgraph"))
-    run_passes(graph, CLEANUP_AFTER_EMISSION, verifier)
+            inner = CLEANUP_OF_TRIED if kind == "prim::Try" else CLEANUP_AFTER_EMISSION
+            clean_up(node.get_graph("Subgraph"), inner)
+    run_passes(graph, passes, verifier)
 
 
 def _free_name(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from rekindle.analysis.attribute_writes import nodes_within
-from rekindle.analysis.effects import LAZY
+from rekindle.analysis.effects import OWN_GRAPH
 from rekindle.frontend.classes import ObjectBinding
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
@@ -113,7 +113,7 @@ class _Changed:
                 if isinstance(slot, ClassType) and slot.is_module:
                     node.output.type = slot
             subgraph = node.attributes.get("Subgraph")
-            if node.kind in LAZY and isinstance(subgraph, Graph):
+            if node.kind in OWN_GRAPH and isinstance(subgraph, Graph):
                 for parameter, value in zip(subgraph.inputs, node.inputs, strict=True):
                     parameter.type = value.type
             if node.kind == "prim::Constant":

@@ -18,7 +18,7 @@ from rekindle.errors import NotScriptableError, SourceRange, UndefinedNameError,
 from rekindle.frontend.higher_order import PartialValue
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared import Keywords, Resolver, StaticValue, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
+from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.records import FunctionRecord
@@ -48,6 +48,8 @@ def sugared_value(
     special = SPECIAL.get(id(obj))
     if special is not None:
         return special
+    if isinstance(obj, tuple) and obj and all(map(_is_exception_class, obj)):
+        return SugaredTuple([_class_value(cls, range, resolver) for cls in obj])
     if isinstance(obj, (*SIMPLE_CONSTANTS, tuple, list, enum.Enum)):
         constant = constant_value(obj, range, graph)
         return UnusableValue(obj, name) if constant is None else SimpleValue(constant)
@@ -250,6 +252,10 @@ def _class_value(cls: type, range: SourceRange, resolver: Resolver) -> SugaredVa
     if is_named_tuple(cls):
         return NamedTupleClassValue(cls, resolver)
     return class_value(cls, range) or ClassValue(cls, resolver)
+
+
+def _is_exception_class(obj: object) -> bool:
+    return isinstance(obj, type) and issubclass(obj, BaseException)
 
 
 def class_value(cls: type, range: SourceRange) -> SugaredValue | None:

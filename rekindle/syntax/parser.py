@@ -23,6 +23,7 @@ from rekindle.syntax.views import (
     Assign,
     AugAssign,
     Break,
+    Caught,
     ClassDef,
     Continue,
     Decorated,
@@ -31,6 +32,7 @@ from rekindle.syntax.views import (
     Expr,
     ExprStmt,
     For,
+    Handler,
     Ident,
     If,
     Import,
@@ -46,6 +48,7 @@ from rekindle.syntax.views import (
     Stmt,
     StringLiteral,
     Subscript,
+    Try,
     TupleLiteral,
     Var,
     Walrus,
@@ -122,7 +125,6 @@ def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = 
 _AUGMENTED = frozenset(["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="])
 
 _REFUSED_STATEMENTS = {
-    "try": "try",
     "global": "global",
     "class": "nested_class",
 }
@@ -140,6 +142,7 @@ class Parser(ExpressionParser):
             "while": self._while,
             "for": self._for,
             "with": self._with,
+            "try": self._try,
             "def": self.function,
         }
         self._simple: dict[str, Callable[[Token], Stmt]] = {
@@ -302,7 +305,7 @@ class Parser(ExpressionParser):
 
     def _raise(self, token: Token) -> Stmt:
         if self._ends():
-            raise refuse("bare_raise", token.range)
+            return Raise.create(token.range, bare(Caught, token.range))
         value = self.expression()
         if self.lexer.next_if("from"):
             self.expression()  # only shows in Python's traceback
@@ -458,6 +461,29 @@ class Parser(ExpressionParser):
             items.append(WithItem.create(range, context, target))
             if not self.lexer.next_if(",") or self.lexer.cur.kind == closing:
                 return items
+
+    def _try(self) -> Stmt:
+        """``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``"""
+        token = self.lexer.next()
+        body = self.block()
+        handlers: list[Handler] = []
+        while self.lexer.cur.kind == "except":
+            handlers.append(self._handler())
+        otherwise = self.block() if handlers and self.lexer.next_if("else") else []
+        final = self.block() if self.lexer.next_if("finally") else []
+        if not handlers and not final:
+            raise ParseError("Expected 'except' or 'finally' behind this block.", token.range)
+        end = (final or otherwise or (handlers[-1].body if handlers else body))[-1].range.end
+        return Try.create(SourceRange(self.source, token.start, end), body, handlers, otherwise, final)
+
+    def _handler(self) -> Handler:
+        start = self.lexer.next().start
+        if self.lexer.cur.kind == "*":
+            raise refuse("try_star", self.lexer.cur.range)
+        type = None if self.lexer.cur.kind == ":" else self.expression()
+        name = self.lexer.expect(IDENT).text if type is not None and self.lexer.next_if("as") else ""
+        body = self.block()
+        return Handler.create(self._until(start, body), type, name, body)
 
     def _parenthesised_items(self) -> bool:
         """Whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes it."""

@@ -21,15 +21,16 @@ from rekindle.syntax.views import (
     Assign,
     AugAssign,
     Break,
+    Caught,
     ClassDef,
     Continue,
     Decorated,
     Def,
     Delete,
-    Expr,
     ExprStmt,
     For,
     GivenUp,
+    Handler,
     Ident,
     If,
     LocalImport,
@@ -39,6 +40,7 @@ from rekindle.syntax.views import (
     Raise,
     Return,
     Stmt,
+    Try,
     While,
     With,
     WithItem,
@@ -46,8 +48,7 @@ from rekindle.syntax.views import (
 )
 
 _REFUSED: dict[str, str] = {
-    "Try": "try",
-    "TryStar": "try",
+    "TryStar": "try_star",
     "AsyncFunctionDef": "async_def",
     "ClassDef": "nested_class",
     "AsyncFor": "async_for",
@@ -90,6 +91,7 @@ class StatementBuilder(ExpressionBuilder):
             ast.While: self._while,
             ast.For: self._for,
             ast.With: self._with,
+            ast.Try: self._try,
             ast.Delete: self._delete,
             ast.FunctionDef: self._nested_function,
             ast.Nonlocal: self._nonlocal,
@@ -143,8 +145,7 @@ class StatementBuilder(ExpressionBuilder):
         # What stands behind ``from`` only shows in Python's traceback.
         if node.exc is None:
             range = self.range_of(node)
-            self.tell(refuse("bare_raise", range))
-            return Raise.create(range, Expr(GivenUp.create(range, ()).tree))
+            return Raise.create(range, bare(Caught, range))
         return Raise.create(self.range_of(node), self.expr(node.exc))
 
     def _assert(self, node: ast.Assert) -> Stmt:
@@ -215,6 +216,18 @@ class StatementBuilder(ExpressionBuilder):
             items.append(WithItem.create(range, context, target))
         body = self.stmts(node.body)
         return With.create(self._until(node, body), items, body)
+
+    def _try(self, node: ast.Try) -> Stmt:
+        body = self.stmts(node.body)
+        handlers: list[Handler] = []
+        for each in node.handlers:
+            within = self.stmts(each.body)
+            range = SourceRange(self.source, self.start_of(each), within[-1].range.end)
+            handlers.append(Handler.create(range, self.maybe(each.type), each.name or "", within))
+        otherwise, final = self.stmts(node.orelse), self.stmts(node.finalbody)
+        end = (final or otherwise or (handlers[-1].body if handlers else body))[-1].range.end
+        range = SourceRange(self.source, self.start_of(node), end)
+        return Try.create(range, body, handlers, otherwise, final)
 
     # ------------------------------------------------------------------------------------------------------ definitions
 

@@ -13,11 +13,7 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "nested_format": ("Format specifications within format specifications are not supported.", "Format in two steps."),
     "async_comprehension": ("Asynchronous comprehensions are not supported.", None),
     # statements
-    "try": (
-        "try blocks are not supported.",
-        "Test for the condition beforehand; an exception that is raised ends the program.",
-    ),
-    "bare_raise": ("'raise' without an exception is not supported.", 'Say what is raised: raise RuntimeError("…").'),
+    "try_star": ("Groups of exceptions ('except*') are not supported.", "Catch one exception with 'except'."),
     "nested_decorator": (
         "Decorators of functions within functions are not supported.",
         "Move this function out, to the level of its module.",

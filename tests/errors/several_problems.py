@@ -166,13 +166,13 @@ def f(x, n: int):
 """,
     "within_try": """
 def f(x, n: int):
-    try:  #! unsupported construct
+    try:
         y = x + missing  #! undefined name
         z = b"y"  #! unsupported construct
     except ValueError as error:
         print(error)
         y = x.nope()  #! undefined name
-        raise  #! unsupported construct
+        raise
     finally:
         n + "a"  #! type mismatch
     return y + z

@@ -343,12 +343,23 @@ def f(n: int):
 
     return add(n)
 """,
-    "try_statement": """
+    "exception_groups": """
 def f(x):
     try:
-        return x + 1
-    except ValueError:
-        return x
+        x = x + 1
+    except* ValueError:
+        x = x - 1
+    return x
+""",
+    "raise_without_exception": """
+def f(n: int):
+    try:
+        n = 1 // n
+    except ZeroDivisionError:
+        n = 1
+    if n > 0:
+        raise
+    return n
 """,
     "generator": """
 def f(n: int):

@@ -58,7 +58,14 @@ class Program:
 
 _PROGRAMS: dict[str, Program] = {}
 
-PAST_TORCH = ("functions_within", "inference", "modules_past", "python_operators", "recursion_and_patterns")
+PAST_TORCH = (
+    "exceptions",
+    "functions_within",
+    "inference",
+    "modules_past",
+    "python_operators",
+    "recursion_and_patterns",
+)
 """The files of programs that are saved and run by torch.jit, too."""
 
 

@@ -14,6 +14,7 @@ RESULT_TYPES: dict[str, str] = {}
 """Programs whose result has another type than in torch.jit."""
 
 _RECURSION = "calls itself, directly or through others, which TorchScript does not know"
+_TRY = "'try' cannot be saved: TorchScript does not know it"
 RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.result_of_recursion_is_inferred": _RECURSION,
     "recursion_and_patterns.mutual_recursion": _RECURSION,
@@ -22,6 +23,42 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.ackermann": _RECURSION,
     "recursion_and_patterns.recursion_without_end": _RECURSION,
     "recursion_and_patterns.RecursiveMethod": _RECURSION,
+    **dict.fromkeys(
+        (
+            "exceptions.caught_of_python",
+            "exceptions.caught_key",
+            "exceptions.caught_of_an_operator",
+            "exceptions.text_of_an_operator",
+            "exceptions.caught_of_the_user",
+            "exceptions.not_caught",
+            "exceptions.base_classes_catch",
+            "exceptions.tuple_of_classes",
+            "exceptions.caught_whatever_it_is",
+            "exceptions.with_else",
+            "exceptions.else_is_not_tried",
+            "exceptions.with_finally",
+            "exceptions.finally_behind_return",
+            "exceptions.finally_in_a_loop",
+            "exceptions.finally_that_returns",
+            "exceptions.break_out_of_try",
+            "exceptions.retried",
+            "exceptions.assigned_before_the_exception",
+            "exceptions.written_before_the_exception",
+            "exceptions.tensors_written_before",
+            "exceptions.raised_again",
+            "exceptions.raised_from",
+            "exceptions.nested",
+            "exceptions.state_through_two",
+            "exceptions.asks_for_the_class",
+            "exceptions.refined_within",
+            "exceptions.parsed",
+            "exceptions.widened",
+            "exceptions.TriesTwoWays",
+            "exceptions.within_with",
+            "exceptions.with_within",
+        ),
+        _TRY,
+    ),
 }
 """Programs that saving refuses, each with a part of what it says: TorchScript has nothing to say them with."""
 

@@ -665,6 +665,26 @@ class Klass:
                 y
 
 
+def tries(x, n):
+    try:
+        y = x // n
+    except ZeroDivisionError:
+        y = x
+    except (KeyError, IndexError) as error:
+        raise RuntimeError(str(error)) from error
+    except ValueError as error:
+        print(error)
+        raise
+    else:
+        y += 1
+    finally:
+        n += 1
+    try:
+        return y
+    finally:
+        print(n)
+
+
 def functions_within(x, n: int, *rest: int, flag=True, **named: float):
     """What stands within functions, and what calls and literals expand."""
     f = lambda a, b=2, *c, d=3, **e: a + b if a else (b, *c)  # noqa: E731

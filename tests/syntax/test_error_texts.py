@@ -516,16 +516,30 @@ Expected a definition behind the decorator but found 'x'.
     pytest.param(
         """try:
     x
-except E:
+except* E:
     y""",
         UnsupportedError,
         """\
-try blocks are not supported.
+Groups of exceptions ('except*') are not supported.
+  File "program.py", line 4
+    def f():
+        try:
+            x
+        except* E:
+              ^
+Hint: Catch one exception with 'except'.""",
+    ),
+    pytest.param(
+        """try:
+    x
+y""",
+        ParseError,
+        """\
+Expected 'except' or 'finally' behind this block.
   File "program.py", line 2
     def f():
         try:
-        ^^^
-Hint: Test for the condition beforehand; an exception that is raised ends the program.""",
+        ^^^""",
     ),
     pytest.param(
         "global x",
@@ -560,17 +574,6 @@ type statements are not supported.
         type X = int
         ^^^^
 Hint: Assign the type to a name outside of the function.""",
-    ),
-    pytest.param(
-        "raise",
-        UnsupportedError,
-        """\
-'raise' without an exception is not supported.
-  File "program.py", line 2
-    def f():
-        raise
-        ^^^^^
-Hint: Say what is raised: raise RuntimeError("…").""",
     ),
     pytest.param(
         "return return",

@@ -33,6 +33,11 @@ STATEMENTS = [
     *("if a: b", "if a: b\nelse: c", "if a: b\nelif c: d\nelse: e", "if a:\n  b\n  c\nelse:\n  d"),
     *("while a: b", "while a:\n  b\n  break"),
     *("for a in b: c", "for a, (b, c) in d, e: pass", "for a[0] in b: pass"),
+    *(
+        "try: a\nexcept: b",
+        "try: a\nexcept E as e: raise\nexcept (F, G):\n  b\nelse: c\nfinally: d",
+        "try: a\nfinally: b",
+    ),
     *("with a: b", "with a as b, c: d", "with (a as b, c): d", "with (a, b) as c: d", "with (a): b"),
 ]
 

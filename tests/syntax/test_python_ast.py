@@ -207,7 +207,11 @@ REFUSED = {
     "yield": ("    yield x\n", "Generators ('yield') are not supported.", "yield x"),
     "yield from": ("    yield from x\n", "Generators ('yield') are not supported.", "yield from x"),
     "bytes": ("    b'a'\n", "Byte strings are not supported.", "b'a'"),
-    "try": ("    try:\n        x\n    except E:\n        x\n", "try blocks are not supported.", "try:"),
+    "try": (
+        "    try:\n        x\n    except* E:\n        x\n",
+        "Groups of exceptions ('except*') are not supported.",
+        "try:",
+    ),
     "decorated def": (
         "    @d\n    def g(): pass\n",
         "Decorators of functions within functions are not supported.",
@@ -216,7 +220,6 @@ REFUSED = {
     "async def": ("    async def g(): pass\n", "Asynchronous functions are not supported.", "async def g(): pass"),
     "class": ("    class A: pass\n", "Classes within functions are not supported.", "class A: pass"),
     "global": ("    global y\n", "'global' is not supported.", "global y"),
-    "raise": ("    raise\n", "'raise' without an exception is not supported.", "raise"),
 }
 
 

@@ -259,9 +259,21 @@ class FunctionPrinter:
         self._line(base, f".{node.get_string('name')} = ", value)
 
     def _fork(self, node: Node) -> None:
-        """What is forked becomes a function within this one, which uses the variables around it."""
         what = node.kind.partition("::")[2]
-        name = self.names.fresh("__forked_function" if what == "fork" else f"__{what}_function")
+        self._within("__forked_function" if what == "fork" else f"__{what}_function", what, node)
+
+    def _try(self, node: Node) -> None:
+        if self.importable:
+            raise UnsupportedError(
+                "'try' cannot be saved: TorchScript does not know it",
+                node.range,
+                hint="test for the condition beforehand; the program runs here as it is",
+            )
+        self._within("__tried_function", "ops.prim.Try", node)
+
+    def _within(self, basename: str, what: str, node: Node) -> None:
+        """``node`` runs its graph as ``what`` does a function within this one, which uses the variables around it."""
+        name = self.names.fresh(basename)
         graph = node.get_graph("Subgraph")
         self._line(f"def {name}():")
         for inner, outer in zip(graph.inputs, node.inputs, strict=True):
@@ -300,6 +312,7 @@ class FunctionPrinter:
         "prim::SetAttr": _set_attribute,
         "prim::fork": _fork,
         "prim::awaitable": _fork,
+        "prim::Try": _try,
         "prim::Enter": _enter,
         "prim::Exit": _exit,
         "prim::ModuleContainerIndex": _container_index,

@@ -88,6 +88,13 @@ class Dots(Expr):
     KIND = "dots"
 
 
+class Caught(Expr):
+    """What ``raise`` alone raises: the exception that is being handled."""
+
+    __slots__ = ()
+    KIND = "caught"
+
+
 class Select(Expr):
     """``value.selector`` as ``(. value (ident selector))``"""
 

@@ -310,3 +310,61 @@ class GivenUp(Stmt):
     @property
     def blocks(self) -> list[list[Stmt]]:
         return [[Stmt(item) for item in block.subtrees()] for block in self.tree.subtree(1).subtrees()]
+
+
+class Handler(View):
+    """``except type as name: body`` as ``(handler (option type) name (list …))``; the name may be empty."""
+
+    __slots__ = ()
+    KIND = "handler"
+
+    @classmethod
+    def create(cls, range: SourceRange, type: Expr | None, name: str, body: Sequence[Stmt]) -> Handler:
+        return cls._build(range, option_tree(range, type), name, list_tree(range, body))
+
+    @property
+    def type(self) -> Expr | None:
+        return self._maybe(0, Expr)
+
+    @property
+    def name(self) -> str:
+        return self.tree.string(1)
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(2, Stmt)
+
+
+class Try(Stmt):
+    """``try: … except …: … else: … finally: …`` as ``(try (list …) (list (handler …) …) (list …) (list …))``."""
+
+    __slots__ = ()
+    KIND = "try"
+
+    @classmethod
+    def create(
+        cls,
+        range: SourceRange,
+        body: Sequence[Stmt],
+        handlers: Sequence[Handler],
+        otherwise: Sequence[Stmt],
+        final: Sequence[Stmt],
+    ) -> Try:
+        parts = (list_tree(range, part) for part in (body, handlers, otherwise, final))
+        return cls._build(range, *parts)
+
+    @property
+    def body(self) -> list[Stmt]:
+        return self._views(0, Stmt)
+
+    @property
+    def handlers(self) -> list[Handler]:
+        return self._views(1, Handler)
+
+    @property
+    def otherwise(self) -> list[Stmt]:
+        return self._views(2, Stmt)
+
+    @property
+    def final(self) -> list[Stmt]:
+        return self._views(3, Stmt)

@@ -420,7 +420,7 @@ def nested_control(n: int) -> List[int]:
     return found
 
 
-@refused("statement.try", UnsupportedError, "try blocks are not supported.")
+@program("statement.try", (3,), (0,), torch="refuses")
 def try_except(n: int) -> int:
     try:
         return 1 // n

@@ -1,0 +1,104 @@
+"""Branches: of two blocks one runs, and what they assign is known behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.assignments import AssignmentEmitter
+from rekindle.frontend.environment import Frame
+from rekindle.frontend.refinement import Condition
+from rekindle.frontend.sugared import GIVEN_UP
+from rekindle.ir.graph import Node
+from rekindle.ir.types import ANY, Type, UnionBase, unify
+
+
+@dataclass(slots=True, frozen=True)
+class Branch:
+    """What a branch does: ``emit`` emits it. ``range`` is where it stands."""
+
+    emit: Callable[[], object]
+    range: SourceRange
+
+
+class BranchEmitter(AssignmentEmitter):
+    """Emits branches."""
+
+    def emit_choice(self, range: SourceRange, condition: Condition, if_true: Branch, if_false: Branch) -> None:
+        """One of the two branches; only that one is compiled where the compiler knows which."""
+        refinements = condition.refinements
+        if condition.static is not None:
+            self.refine(refinements.if_true if condition.static else refinements.if_false, range)
+            (if_true if condition.static else if_false).emit()
+            return
+        node = self.insert_node("prim::If", range, [condition.value], [])
+        true_block, false_block = node.add_block(), node.add_block()
+        frames: list[Frame] = []
+        for block, types, branch in (
+            (true_block, refinements.if_true, if_true),
+            (false_block, refinements.if_false, if_false),
+        ):
+            with self.inside(block, types, branch.range) as frame:
+                branch.emit()
+            frames.append(frame)
+        true_exits, false_exits = true_block in self.exited, false_block in self.exited
+        if true_exits and false_exits:
+            self.mark_exited()
+            return
+        self._merge_branches(range, node, frames, (true_exits, false_exits))
+
+    def _merge_branches(self, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]) -> None:
+        """What the names that the branches assign mean behind the ``if``.
+
+        A name is defined if both branches define it, or knew it before; a branch that exits does not count.
+        """
+        words = ("if the condition holds", "if the condition does not hold")
+        lost = {
+            name
+            for frame, exited in zip(frames, exits, strict=True)
+            for name in {*frames[0].types, *frames[0].sugared, *frames[1].types, *frames[1].sugared}
+            if not exited and frame.has_given_up(name)
+        }
+        for name in lost:
+            self.environment.give_up(name)
+        for name in sorted({*frames[0].types, *frames[1].types} - lost):
+            types = [frame.find_type(name) for frame in frames]
+            if exits[0] or exits[1]:
+                side = 1 if exits[0] else 0
+                self._merge_with_exit(range, node, name, types[side], side)
+                continue
+            if types[0] is None or types[1] is None:
+                missing = 0 if types[0] is None else 1
+                place = f"line {range.line}" if range.is_known else "above"
+                self.environment.frame.undefined_because[name] = (
+                    f"the if statement of {place} does not assign it {words[missing]}"
+                )
+                continue
+            before = self.environment.frame.find_type(name)
+            unified = unify(types[0], types[1], default_to_union=isinstance(before, UnionBase) or before == ANY)
+            if unified is None:
+                reason = (
+                    f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
+                    f"and {types[1].annotation} {words[1]}"
+                )
+                if before is not None:
+                    self.diagnostics.add(TypeMismatchError(f"variable '{name}' has no one type: {reason}", range))
+                    self.environment.give_up(name)
+                    continue
+                self.environment.frame.undefined_because[name] = reason
+                continue
+            self.environment.frame.types[name] = unified
+        for frame in frames:
+            for name, value in frame.sugared.items():
+                if value is GIVEN_UP:
+                    continue
+                self.environment.frame.undefined_because[name] = (
+                    f"{value.description} exists only while compiling, so that no branch can give it"
+                )
+
+    def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
+        """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""
+        if type is None:
+            return
+        self.environment.frame.types[name] = type

@@ -1,0 +1,112 @@
+"""try: the graph, and what becomes of such programs elsewhere."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.errors import DifferentiationError, ExportError, SaveError
+from tests.support.golden import GoldenTexts
+
+
+def divided(x: Tensor, n: int) -> Tensor:
+    y = x
+    try:
+        y = x * 2
+        y = y + 12 // n
+    except ZeroDivisionError as error:
+        y = y + len(str(error))
+    return y
+
+
+def test_the_graph(golden: GoldenTexts) -> None:
+    text = str(rekindle.script(divided).graph)
+    golden("frontend/try", "\n".join(line.partition(" # ")[0] for line in text.splitlines()))
+
+
+def test_the_code_is_for_readers() -> None:
+    assert "def __tried_function():" in rekindle.script(divided).code
+
+
+@pytest.mark.parametrize("strategy", ["simple", "profiling", "native"])
+def test_every_strategy(strategy: str) -> None:
+    before = rekindle.set_execution_strategy(strategy)
+    try:
+        compiled = rekindle.script(divided)
+        for n in (3, 0, 3, 0, 5):
+            x = torch.ones(2, requires_grad=True)
+            found, expected = compiled(x, n), divided(x, n)
+            assert torch.equal(found, expected)
+            assert torch.equal(torch.autograd.grad(found.sum(), x)[0], torch.full((2,), 2.0))
+    finally:
+        rekindle.set_execution_strategy(before)
+
+
+def test_what_may_raise_is_not_taken_for_dead() -> None:
+    @rekindle.script
+    def fits(x: Tensor) -> bool:
+        try:
+            x.view(4)
+        except RuntimeError:
+            return False
+        return True
+
+    assert [fits(torch.zeros(n)) for n in (4, 3, 4, 3)] == [True, False, True, False]
+
+
+def test_other_exceptions_come_through_as_they_are() -> None:
+    @rekindle.script
+    def strict(n: int) -> int:
+        try:
+            return 1 // n
+        except KeyError:
+            return 0
+
+    with pytest.raises(ZeroDivisionError, match=r"^integer division or modulo by zero$"):
+        strict(0)
+
+
+class Fitting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            return self.linear(x).view(2)
+        except RuntimeError:
+            return self.linear(x).sum()
+
+
+def test_frozen_modules_try() -> None:
+    module = Fitting().eval()
+    frozen = rekindle.freeze(rekindle.script(module))
+    for x in (torch.ones(3), torch.ones(2, 3)):
+        assert torch.equal(frozen(x), module(x))
+
+
+def test_batches_try() -> None:
+    batched = rekindle.vmap(divided, in_dims=(0, None))
+    x = torch.arange(3.0)
+    for n in (4, 0):
+        assert torch.equal(batched(x, n), divided(x, n))
+
+
+def test_saving_refuses() -> None:
+    with pytest.raises(SaveError) as caught:
+        rekindle.save(rekindle.script(divided), io.BytesIO())
+    assert str(caught.value).startswith(
+        "'PlaceholderModule' cannot be saved: 'try' cannot be saved: TorchScript does not know it\n"
+    )
+    assert str(caught.value).endswith("Hint: test for the condition beforehand; the program runs here as it is")
+
+
+def test_export_and_gradients_refuse() -> None:
+    with pytest.raises(ExportError, match=r"^'divided' cannot be exported: Export IR has no form for 'try'\n"):
+        rekindle.to_exported(rekindle.script(divided), (torch.ones(2), 3))
+    with pytest.raises(DifferentiationError, match="prim::Try may write to what it is given"):
+        rekindle.grad(rekindle.script(divided))(torch.ones(()), 3)
