@@ -1,5 +1,6 @@
 """Two chains of large matrix products, forked and one after the other, with one thread within each product; here and
-in torch.jit. And what it costs to fork and wait for a task that does next to nothing.
+in torch.jit. The same for two frozen towers of linear layers, which the pass ``parallelize`` runs beside each other.
+And what it costs to fork and wait for a task that does next to nothing.
 
 Every round runs each candidate once, one after the other, so that a machine that grows slower slows all of them; what
 is reported is the median over the rounds.
@@ -18,9 +19,13 @@ import torch
 from torch import Tensor
 
 import rekindle
+from rekindle.passes import Parallelize
 
 SIZE = 512
 PRODUCTS = 12
+WIDTH = 1024
+LAYERS = 6
+ROWS = 64
 TASKS = 1_000
 
 
@@ -39,6 +44,19 @@ def forked(a: Tensor, b: Tensor, n: int) -> Tensor:
     first = torch.jit.fork(chain, a, n)
     second = torch.jit.fork(chain, b, n)
     return torch.jit.wait(first) + torch.jit.wait(second)
+
+
+class Towers(torch.nn.Module):
+    """Two stacks of layers on the same rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = (
+            torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS))) for _ in range(2)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.first(x) + self.second(x)
 
 
 def number(n: int) -> int:
@@ -82,7 +100,7 @@ def run(rounds: int = 20) -> list[Row]:
     torch.set_num_threads(1)
     try:
         with torch.no_grad():
-            return [_chains(rounds), _tasks(rounds)]
+            return [_chains(rounds), _towers(rounds), _tasks(rounds)]
     finally:
         torch.set_num_threads(threads)
 
@@ -96,6 +114,25 @@ def _chains(rounds: int) -> Row:
         torch.testing.assert_close(candidate(a, b, PRODUCTS), expected)
     times = _medians([lambda c=c: c(a, b, PRODUCTS) for c in candidates], rounds)
     return Row(f"two chains of {PRODUCTS} products of {SIZE} x {SIZE}", *times)
+
+
+def _towers(rounds: int) -> Row:
+    torch.manual_seed(0)
+    towers = Towers().eval()
+    x = torch.randn(ROWS, WIDTH)
+    parallel, serial = (rekindle.freeze(rekindle.script(towers)) for _ in range(2))
+    assert Parallelize().run(parallel.graph)
+    parallel.graph.note_change()
+    assert any(node.kind == "prim::fork" for node in parallel.graph_for(x).all_nodes())
+    expected = towers(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        theirs = torch.jit.freeze(torch.jit.script(towers))
+    candidates = [parallel, theirs, serial]
+    for candidate in candidates:
+        torch.testing.assert_close(candidate(x), expected)
+    times = _medians([lambda c=c: c(x) for c in candidates], rounds)
+    return Row(f"two towers of {LAYERS} layers of {WIDTH}, {ROWS} rows, by the pass", *times)
 
 
 def _tasks(rounds: int) -> Row:

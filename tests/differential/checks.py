@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
 import torch
 
 from tests.differential.arguments import Kind, kinds_of
-from tests.differential.calls import assert_same_effects, call
+from tests.differential.calls import Effects, assert_same_effects, call
 from tests.differential.subjects import Subject
 from tests.differential.ways import REFERENCE, Way, forget_plans
 from tests.support.equality import assert_same
@@ -40,28 +41,50 @@ def _chosen(kinds: Sequence[Kind], most: int | None, chance: random.Random) -> S
     return kinds if most is None or len(kinds) <= most else chance.sample(kinds, most)
 
 
-def check(subject: Subject, way: Way, kinds: Sequence[Kind]) -> int:
-    """Call ``subject`` in ``way`` and in the reference, and compare; how many calls were compared."""
-    compiled, reference = subject.compiled(), subject.compiled()
+@dataclass(slots=True)
+class Expected:
+    """What comes of a sequence of calls in the reference."""
+
+    kinds: Sequence[Kind]
+    effects: list[Effects]
+    """Those of each call."""
+    state: dict[str, Any]
+    """Parameters and buffers behind the last of them."""
+
+
+def expect(subject: Subject, kinds: Sequence[Kind]) -> Expected:
+    """Call ``subject`` in the reference, once for all ways that are held against it."""
+    reference = subject.compiled()
+    if isinstance(reference, torch.nn.Module):  # what operators do with tensors of two devices is not said
+        kinds = [kind for kind in kinds if kind.name != "meta"]
+    with REFERENCE.entered(), _filled_memory() if subject.filled else nullcontext():
+        effects = [call(reference, kind.make()) for kind in kinds]
+    for each in effects:
+        for error in (each.error, each.gradient_error):
+            if error is not None:
+                error.__traceback__ = None  # it holds all that was in the frames
+    return Expected(kinds, effects, _state(reference))
+
+
+def check(subject: Subject, way: Way, expected: Expected) -> int:
+    """Call ``subject`` in ``way`` and compare; how many calls were compared."""
+    compiled = subject.compiled()
     forget_plans(compiled)
     with way.entered(), _filled_memory() if subject.filled else nullcontext():
-        for number, kind in enumerate(kinds, 1):
-            if kind.name == "meta" and isinstance(compiled, torch.nn.Module):
-                continue  # what operators do with tensors of two devices is not said
+        for number, (kind, wanted) in enumerate(zip(expected.kinds, expected.effects, strict=True), 1):
             found = call(compiled, kind.make())
-            with REFERENCE.entered():
-                expected = call(reference, kind.make())
             if kind.name.startswith("not_a_number"):
                 # The gradients of what is computed once are added up before they meet infinity, or after.
-                found.gradients = expected.gradients = None
-            if kind.name == "autocast" and found.gradients is not None and expected.gradients is not None:
+                found.gradients = None
+                wanted = replace(wanted, gradients=None)
+            if kind.name == "autocast" and found.gradients is not None and wanted.gradients is not None:
                 # What is computed once instead of twice has its gradients added up before they are rounded to bfloat16.
-                torch.testing.assert_close(found.gradients, expected.gradients, rtol=1.6e-2, atol=1e-5)
-                found.gradients = expected.gradients = None
-            assert_same_effects(found, expected, f"call {number} of {subject.name} ({kind.name}), {way.name},")
-    if isinstance(compiled, torch.nn.Module):
-        assert_same(_state(compiled), _state(reference), f"state of {subject.name}")
-    return len(kinds)
+                torch.testing.assert_close(found.gradients, wanted.gradients, rtol=1.6e-2, atol=1e-5)
+                found.gradients = None
+                wanted = replace(wanted, gradients=None)
+            assert_same_effects(found, wanted, f"call {number} of {subject.name} ({kind.name}), {way.name},")
+    assert_same(_state(compiled), expected.state, f"state of {subject.name}")
+    return len(expected.kinds)
 
 
 @contextmanager
@@ -75,6 +98,6 @@ def _filled_memory() -> Iterator[None]:
         torch.use_deterministic_algorithms(before)
 
 
-def _state(module: torch.nn.Module) -> dict[str, Any]:
-    state = module.state_dict()
+def _state(compiled: Any) -> dict[str, Any]:
+    state = compiled.state_dict() if isinstance(compiled, torch.nn.Module) else {}
     return {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in state.items()}

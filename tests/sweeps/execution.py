@@ -24,7 +24,7 @@ import torch
 
 from rekindle.errors import RekindleError
 from tests.differential import subjects
-from tests.differential.checks import check, sequence
+from tests.differential.checks import check, expect, sequence
 from tests.differential.known_differences import KNOWN_DIFFERENCES
 from tests.differential.ways import WAYS
 from tests.sweeps import report
@@ -44,10 +44,10 @@ def evaluate(name: str) -> list[list[Any]]:
         except (RekindleError, RuntimeError, ValueError, TypeError):
             found += [[subject.name, way.name, 0, "not compiled"] for way in WAYS]
             continue
+        expected = expect(subject, sequence(subject, KINDS, subject.name))
         for way in WAYS:
-            calls = sequence(subject, KINDS, subject.name)
             try:
-                found.append([subject.name, way.name, check(subject, way, calls), ""])
+                found.append([subject.name, way.name, check(subject, way, expected), ""])
             except Exception as error:
                 found.append([subject.name, way.name, 0, f"{type(error).__name__}: {error}"[:800]])
     return found
