@@ -21,6 +21,7 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     STRING,
+    ClassType,
     ListType,
     NoneType,
     TensorType,
@@ -384,9 +385,17 @@ def _members(asked: list[Type]) -> list[Type]:
 def _certainly(part: Type, asked: list[Type]) -> bool:
     """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's
     isinstance."""
-    if any(part.is_subtype_of(type) for type in asked):
+    if any(part.is_subtype_of(type) or _inherits(part, type) for type in asked):
         return True
     return part == BOOL and any(type.kind == "IntType" for type in asked)
+
+
+def _inherits(part: Type, asked: Type) -> bool:
+    """Whether objects of ``part`` are of a Python class that inherits from the one of ``asked``."""
+    if not isinstance(part, ClassType) or not isinstance(asked, ClassType):
+        return False
+    own, base = part.python_class, asked.python_class
+    return own is not None and base is not None and issubclass(own, base)
 
 
 def _possibly(part: Type, type: Type) -> bool:

@@ -102,7 +102,14 @@ class SimpleValue(SugaredValue):
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
         if isinstance(type, ClassType):
-            tables = (type.attributes, type.methods, type.constants, type.properties, type.static_methods)
+            tables = (
+                type.attributes,
+                type.methods,
+                type.constants,
+                type.properties,
+                type.static_methods,
+                type.class_methods,
+            )
             return any(name in table for table in tables) or _is_left_to_python(self.value, type, name)
         return isinstance(type, TupleType) and type.fields is not None and name in type.fields
 
@@ -410,6 +417,8 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
         return MethodValue(value, type.methods[name])
     if name in type.static_methods:
         return FunctionValue(type.static_methods[name])
+    if name in type.class_methods:
+        return FunctionValue(type.class_methods[name])
     if name in type.properties:
         return MethodValue(value, type.properties[name].getter).call(range, graph, [], [], 1)
     attribute = type.attributes.get(name)

@@ -6,6 +6,7 @@ it is given.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import inspect
@@ -33,7 +34,7 @@ from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import FunctionValue, SimpleValue
+from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
@@ -146,23 +147,31 @@ def compile_class(cls: type) -> None:
 
 
 def _check(cls: type, range: SourceRange) -> None:
-    bases = [base.__name__ for base in cls.__bases__ if base is not object and not is_interface(base)]
-    if bases:
-        raise NotScriptableError(
-            f"the class '{cls.__name__}' inherits from '{bases[0]}'; a class that a program uses inherits from nothing",
-            range,
-            hint=f"let it hold an object of '{bases[0]}' as an attribute",
-            cause=Cause.INVALID_CLASS,
-        )
-    for name in _TAKEN_OVER:
-        if name in vars(cls) and not (is_frozen(cls) and _is_written_by_dataclass(vars(cls)[name])):
+    for base in lineage(cls)[1:]:
+        if not may_be_script_class(base):
             raise NotScriptableError(
-                f"the class '{cls.__name__}' defines {name}, which no program calls",
+                f"the class '{cls.__name__}' inherits from '{base.__name__}', which is not written in Python",
                 range,
-                hint="leave calls that need it to Python, in a function marked with @ignore",
+                hint=f"let it hold an object of '{base.__name__}' as an attribute",
                 cause=Cause.INVALID_CLASS,
             )
+    for owner in lineage(cls):
+        for name in _TAKEN_OVER:
+            if name in vars(owner) and not (is_frozen(owner) and _is_written_by_dataclass(vars(owner)[name])):
+                raise NotScriptableError(
+                    f"the class '{owner.__name__}' defines {name}, which no program calls",
+                    range,
+                    hint="leave calls that need it to Python, in a function marked with @ignore",
+                    cause=Cause.INVALID_CLASS,
+                )
     if dataclasses.is_dataclass(cls):
+        if "__dataclass_params__" not in vars(cls):
+            raise NotScriptableError(
+                f"the class '{cls.__name__}' inherits from a dataclass and is none",
+                range,
+                hint="decorate it with @dataclass, too",
+                cause=Cause.INVALID_CLASS,
+            )
         check_dataclass(cls, range)
     if not may_be_script_class(cls):
         raise NotScriptableError(
@@ -176,16 +185,37 @@ def _is_written_by_dataclass(function: Any) -> bool:
     return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename == "<string>"
 
 
+_NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)
+"""Bases that give a class nothing that a program could have."""
+
+
+def lineage(cls: type) -> list[type]:
+    """The class and those that it inherits something from, in the order in which Python looks for a name."""
+    return [base for base in cls.__mro__ if base not in _NO_MEMBERS and not is_interface(base)]
+
+
+def members_of(cls: type) -> dict[str, tuple[Any, type]]:
+    """What the bodies of the class and of its bases define, each with the class in which it stands; the bases first."""
+    found: dict[str, tuple[Any, type]] = {}
+    for owner in reversed(lineage(cls)):
+        for name, member in vars(owner).items():
+            found[name] = (member, owner)
+    return found
+
+
 class _Filler:
-    """Gathers what a Python class has."""
+    """Gathers what a Python class has. What it inherits is its own: the methods of its bases are compiled once more,
+    for its objects."""
 
     def __init__(self, cls: type, type: ClassType) -> None:
         self.cls = cls
         self.type = type
-        init = vars(cls).get("__init__")
+        init, self.owner_of_init = members_of(cls).get("__init__", (None, cls))
         self.init = init if isinstance(init, FunctionType) else None
         closure = {} if self.init is None else closure_of(self.init)
         module = sys.modules.get(cls.__module__)
+        self.given: dict[str, dict[str, Type]] = {}
+        """The attributes that an ``__init__`` that is inherited has been found to give, by its name."""
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
 
     def fill(self, range: SourceRange) -> None:
@@ -193,8 +223,9 @@ class _Filler:
             name: inner_of_init_var(annotation) or annotation
             for name, (annotation, _) in class_annotations(self.cls).items()
         }
+        owners = {name: owner for name, (_, owner) in class_annotations(self.cls).items()}
         declared = {
-            name: type_of_annotation(annotation, range, self.resolver)
+            name: type_of_annotation(annotation, range, self._resolver_of(owners[name]))
             for name, annotation in annotations.items()
             if not _is_constant_of_class(name, annotation, self.cls)
         }
@@ -203,31 +234,42 @@ class _Filler:
         if "__init__" in generated:
             for item in dataclasses.fields(self.cls):
                 self.type.add_attribute(item.name, declared[item.name])
-        for name, member in vars(self.cls).items():
+        for name, (member, owner) in members_of(self.cls).items():
             if name not in generated and not ("__init__" in generated and name in declared):
-                self._member(name, member, declared, range)
+                self._member(name, member, owner, declared, range)
         for name in generated:
             self.type.methods[name] = self._generated(name, declared)
         if self.init is not None:
             if "__init__" not in generated:
                 binding = InitBinding(self.type, declared, _without_annotation(self.init))
-                self.type.methods["__init__"] = self._record("__init__", self.init, binding)
+                record = self._record("__init__", self.init, self.owner_of_init, binding, declared)
+                self.type.methods["__init__"] = record
             self.type.methods["__init__"].ensure_defined(range)
 
-    def _member(self, name: str, member: Any, declared: dict[str, Type], range: SourceRange) -> None:
+    def _resolver_of(self, owner: type) -> PythonResolver:
+        """Resolves names in the module in which ``owner`` stands."""
+        if owner.__module__ == self.cls.__module__:
+            return self.resolver
+        module = sys.modules.get(owner.__module__)
+        return PythonResolver({owner.__name__: owner}, {}, {} if module is None else vars(module))
+
+    def _member(self, name: str, member: Any, owner: type, declared: dict[str, Type], range: SourceRange) -> None:
         type = self.type
         if name == "__init__":
             return
         if isinstance(member, FunctionType):
             made = dataclasses.is_dataclass(self.cls) and _is_written_by_dataclass(member)
             if not made and not is_left_to_python(member):
-                type.methods[name] = self._record(name, member)
+                type.methods[name] = self._record(name, member, owner)
         elif isinstance(member, staticmethod):
             if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
                 type.static_methods[name] = record_of(member.__func__)
+        elif isinstance(member, classmethod):
+            if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
+                type.class_methods[name] = self._class_method(member.__func__, owner)
         elif isinstance(member, property):
             if isinstance(member.fget, FunctionType) and not is_left_to_python(member):
-                self._property(name, member.fget, member.fset)
+                self._property(name, member.fget, member.fset, owner)
         elif name.startswith("__") or not is_constant(member):
             return
         elif name in declared:
@@ -235,9 +277,9 @@ class _Filler:
         elif isinstance(member, SIMPLE_CONSTANTS):
             type.constants[name] = plain(member)
 
-    def _property(self, name: str, getter: FunctionType, setter: Any) -> None:
-        compiled_setter = self._record(f"__{name}_setter", setter) if isinstance(setter, FunctionType) else None
-        compiled_getter = self._record(f"__{name}_getter", getter)
+    def _property(self, name: str, getter: FunctionType, setter: Any, owner: type) -> None:
+        compiled_setter = self._record(f"__{name}_setter", setter, owner) if isinstance(setter, FunctionType) else None
+        compiled_getter = self._record(f"__{name}_getter", getter, owner)
         for record in (compiled_getter, compiled_setter):
             if record is not None:
                 self.type.methods[record.basename] = record
@@ -263,8 +305,49 @@ class _Filler:
 
         return FunctionRecord(f"{self.type.name}.{name}", definer=define)
 
-    def _record(self, name: str, function: FunctionType, binding: SelfBinding | None = None) -> FunctionRecord:
-        own = {self.cls.__name__: self.cls}
+    def _class_method(self, function: FunctionType, owner: type) -> FunctionRecord:
+        """A class method is a function that knows the class."""
+
+        def define(record: FunctionRecord) -> None:
+            compile_function(
+                record,
+                function,
+                first=PythonClassValue(self.cls, PythonResolver()),
+                names={owner.__name__: owner, self.cls.__name__: self.cls},
+            )
+
+        name = unique_name(qualified_name(function))
+        return FunctionRecord(name, definer=define, docstring=function.__doc__)
+
+    def inherited(self, name: str, after: type, declared: dict[str, Type] | None) -> FunctionRecord | None:
+        """The method that ``super()`` gives in the class ``after``, compiled for these objects; None where no class
+        behind it has one. ``declared`` are the types of attributes, where ``__init__`` is being compiled."""
+        order = lineage(self.cls)
+        for owner in order[order.index(after) + 1 :]:
+            member = vars(owner).get(name)
+            if isinstance(member, FunctionType):
+                known = f"{name}__{owner.__name__}"
+                record = self.type.methods.get(known)
+                if record is None:
+                    binding = None
+                    if name == "__init__" and declared is not None:
+                        binding = InitBinding(self.type, declared, _without_annotation(member))
+                    record = self._record(known, member, owner, binding, declared)
+                    self.type.methods[known] = record
+                return record
+            if member is not None:
+                return None
+        return None
+
+    def _record(
+        self,
+        name: str,
+        function: FunctionType,
+        owner: type,
+        binding: SelfBinding | None = None,
+        declared: dict[str, Type] | None = None,
+    ) -> FunctionRecord:
+        own = {owner.__name__: owner, self.cls.__name__: self.cls}
 
         def define(record: FunctionRecord) -> None:
             if not inspect.signature(function).parameters:
@@ -272,7 +355,7 @@ class _Filler:
                     f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
                 )
             binding_of_self = binding or ObjectBinding(self.type)
-            forms: dict[str, SugaredValue] = {"super": _SuperOfNothing()}
+            forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
             compile_function(record, function, self_binding=binding_of_self, forms=forms, names=own)
 
         return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
@@ -281,7 +364,7 @@ class _Filler:
 def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
     """Whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
     if is_final(annotation):
-        return name in vars(cls)
+        return name in members_of(cls)
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
     return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
@@ -295,15 +378,27 @@ def _without_annotation(function: FunctionType) -> frozenset[str]:
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-class _SuperOfNothing(SugaredValue):
-    """``super`` within a class that derives from nothing: ``super().__init__()`` does nothing."""
+class _Super(SugaredValue):
+    """``super`` and ``super()`` within a method that stands in the class ``owner``. Where nothing is behind it,
+    ``super().__init__()`` does nothing."""
+
+    def __init__(self, filler: _Filler, owner: type, declared: dict[str, Type] | None) -> None:
+        self.filler = filler
+        self.owner = owner
+        self.declared = declared
 
     @property
     def description(self) -> str:
-        return "super() of a class that inherits from nothing"
+        inherits = lineage(self.filler.cls)[-1] is not self.owner
+        return f"super() of '{self.owner.__name__}'" if inherits else "super() of a class that inherits from nothing"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        return self if name == "__init__" else super().attribute(range, graph, name)
+        record = self.filler.inherited(name, self.owner, self.declared)
+        if record is None:
+            return self if name == "__init__" else super().attribute(range, graph, name)
+        if self.declared is not None and name == "__init__":
+            return _InheritedInit(graph.inputs[0], record, self.filler)
+        return MethodValue(graph.inputs[0], record)
 
     def call(
         self,
@@ -321,20 +416,44 @@ class _SuperOfNothing(SugaredValue):
         return graph.insert_constant(None, range=range)
 
 
+class _InheritedInit(MethodValue):
+    """``super().__init__``, which gives the object attributes each time that it is called: emission of the caller may
+    begin again, and forget them."""
+
+    def __init__(self, value: Value, record: FunctionRecord, filler: _Filler) -> None:
+        super().__init__(value, record)
+        self.record = record
+        self.filler = filler
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        type = self.filler.type
+        before = set(type.attributes)
+        self.record.ensure_defined(range)
+        given = self.filler.given.setdefault(self.record.name, {})
+        given.update((name, item.type) for name, item in type.attributes.items() if name not in before)
+        for name, known in given.items():
+            if name not in type.attributes:
+                type.add_attribute(name, known)
+        return super().call(range, graph, args, kwargs, targets)
+
+
 class PythonClassValue(ClassValue):
     """A Python class of which a program can make objects."""
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         type = script_class(self.cls, range)
-        if name in type.methods and name in vars(self.cls):
+        member = inspect.getattr_static(self.cls, name, None)
+        if name in type.methods and isinstance(member, FunctionType):
             return FunctionValue(type.methods[name])
-        if isinstance(vars(self.cls).get(name), classmethod):
-            raise NotScriptableError(
-                f"'{name}' of {self.description} is a class method, which cannot be compiled",
-                range,
-                hint="make it a static method or a function",
-                cause=Cause.INVALID_CLASS,
-            )
+        if name in type.class_methods:
+            return FunctionValue(type.class_methods[name])
         if name in type.constants:
             return SimpleValue(graph.insert_constant(type.constants[name], range=range))
         return super().attribute(range, graph, name)
@@ -351,7 +470,7 @@ class PythonClassValue(ClassValue):
 
 
 def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:
-    found = vars(cls).get(name)
+    found = inspect.getattr_static(cls, name, None)
     function = found.__func__ if isinstance(found, staticmethod) else found
     if not isinstance(function, FunctionType) or not is_left_to_python(function):
         return None

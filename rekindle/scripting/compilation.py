@@ -35,18 +35,20 @@ def compile_function(
     self_binding: SelfBinding | None = None,
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, Any] | None = None,
+    first: SugaredValue | None = None,
 ) -> None:
     """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
 
     ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it, ``names`` are objects
-    that it may name though Python does not see them there, as a local class within its own annotations.
+    that it may name though Python does not see them there, as a local class within its own annotations. ``first`` is
+    what its first parameter always means, which is none of the record's then.
 
     Raises:
         CompileError: it cannot be compiled.
     """
     diagnostics = Diagnostics()
     with diagnostics.reporting():
-        _compile(record, function, declaration, self_binding, forms, names, diagnostics)
+        _compile(record, function, declaration, self_binding, forms, names, first, diagnostics)
 
 
 def _compile(
@@ -56,12 +58,17 @@ def _compile(
     self_binding: SelfBinding | None,
     forms: Mapping[str, SugaredValue] | None,
     names: Mapping[str, Any] | None,
+    first: SugaredValue | None,
     diagnostics: Diagnostics,
 ) -> None:
     managers, function = unwrapped(function)
     definition = function_def(function, record.basename, diagnostics=diagnostics)
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
+    if first is not None and definition.params:
+        forms = {**(forms or {}), definition.params[0].name.name: first}
+        rest = definition.params[1:]
+        definition = Def.create(definition.range, definition.name, rest, definition.return_type, definition.body)
     resolver = PythonResolver.of_function(function, forms=forms, names=names)
     defaults = default_arguments(function)
     if not isinstance(declaration, types.FunctionType):

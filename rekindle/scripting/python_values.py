@@ -316,7 +316,8 @@ class ClassValue(StaticValue):
                 hint="make the module in __init__ and call it here",
             )
         raise NotScriptableError(
-            f"objects of the class '{self.cls.__name__}' cannot be made in a program: classes are not compiled yet",
+            f"objects of the class '{self.cls.__name__}' cannot be made in a program: "
+            "not all of it is written in Python",
             range,
             hint="use a NamedTuple, a Dict or a Tuple, or make the object outside and pass what it holds",
         )

@@ -308,11 +308,7 @@ class M(nn.Module):
         return missing  #! undefined name
 """,
     "classes": """
-class Base:
-    pass
-
-
-class Child(Base):  # told where it is used
+class Child(dict):  # told where it is used
     def __init__(self, n: int):
         self.n = n
 
@@ -328,8 +324,8 @@ class Counter:
 
 
 def f(n: int):
-    a = Child(n)  #! invalid class
-    b = Child(n + 1)
+    a = Child(n)  #! dynamic behaviour
+    b = Child(n + 1)  #! dynamic behaviour
     c = Counter(n)
     d = c.add("a")
     return nothing  #! undefined name

@@ -62,6 +62,7 @@ PAST_TORCH = (
     "exceptions",
     "functions_within",
     "inference",
+    "inherited_classes",
     "modules_past",
     "python_operators",
     "recursion_and_patterns",

@@ -54,6 +54,8 @@ class ClassType(Type):
     constants: dict[str, object] = field(default_factory=dict, repr=False)
     methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
     static_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
+    class_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
+    """Functions that know the class, compiled where they are called; in archives they are functions like any."""
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
     pre_hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
     hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
