@@ -176,7 +176,10 @@ class _Reader:
         dtype = _DTYPES.get(record["dataType"])
         if dtype is None or record.get("isQuantized", False):
             raise ValueError(f"tensors of {printable(str(record['dataType']))} are not known")
-        storage = self._storage(record["data"]["key"], dtype, record.get("device", "cpu"))
+        device = record.get("device", "cpu")
+        if not isinstance(device, str):
+            raise TypeError("a device that has no name")
+        storage = self._storage(record["data"]["key"], dtype, device)
         tensor = TensorRecord(storage, offset, sizes, strides, bool(record.get("requiresGrad", False)))
         check_view(tensor)
         return tensor

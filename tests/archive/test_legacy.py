@@ -96,6 +96,10 @@ def broken(change: Any) -> ArchiveReader:
             "The description of the model is broken: tensors of FLOAT8 are not known.",
         ),
         (
+            lambda m: m["tensors"][0].update(device=1000),
+            "The description of the model is broken: a device that has no name.",
+        ),
+        (
             lambda m: m["mainModule"]["parameters"][0].update(tensorId="7"),
             "The description of the model is broken: list index out of range.",
         ),
