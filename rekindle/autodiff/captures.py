@@ -1,25 +1,29 @@
 """What the way back needs of the way there: few values, and small ones.
 
-Three rules make them so:
+Four rules make them so:
 
 * What can be told without the numbers in a tensor (its size, its dtype) is found out on the way there, so that the
   tensor itself need not be kept.
 * A view is made again from what it is a view of, and a list from its elements.
 * What is an input or an output is not kept twice.
+* What operators on elements make is made again, in the kernels that use it, where less is kept then: of an LSTM cell
+  the gates before they are taken apart, and no part of what follows (:mod:`rekindle.autodiff.choosing`).
 
 What is made in a block of the forward graph is handed out of it: :mod:`rekindle.autodiff.handing_out`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final
 
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.choosing import cheapest_to_keep
 from rekindle.autodiff.reverse import Backward, Scope
 from rekindle.autodiff.steps import can_be_recomputed
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -56,6 +60,22 @@ _MADE_AGAIN: Final = frozenset(
     }
 )
 """Kinds that cost next to nothing to run again, and whose results share the memory of their inputs."""
+
+
+_ON_ELEMENTS: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt"),
+        *("reciprocal", "square", "pow", "sin", "cos", "tanh", "sigmoid", "erf", "relu", "gelu", "silu", "mish"),
+        *("leaky_relu", "elu", "softplus", "hardtanh", "hardswish", "hardsigmoid", "clamp", "clamp_min", "clamp_max"),
+        *("maximum", "minimum", "where", "lerp", "addcmul", "addcdiv", "masked_fill", "sign", "floor", "ceil"),
+        *("gt", "ge", "lt", "le", "eq", "ne", "logical_and", "logical_or", "logical_not", "bitwise_not"),
+    )
+)
+"""Kinds that cost little to run again in a kernel of which other operators are a part anyway."""
+
+Choice = Callable[[Collection[Value]], Collection[Value]]
+"""Which tensors are kept, so that those which the way back reads can be made again."""
 
 
 class Ledger:
@@ -144,14 +164,19 @@ def depth_of(block: Block) -> int:
     return depth
 
 
-def settle(backward: Backward, ledger: Ledger) -> None:
-    """Have ``backward`` read few values of the forward graph, and small ones."""
+def settle(backward: Backward, ledger: Ledger, choice: Choice | None = None) -> None:
+    """Have ``backward`` read few values of the forward graph, and small ones; with a ``choice`` operators on elements
+    run again where what they make is not kept."""
     graph = backward.graph
     run_passes(graph, CLEANUP)
     first = len(backward.roots)
     mirrored = dict(zip(graph.inputs[first:], backward.read, strict=True))
     _find_out_before(graph, ledger, mirrored, backward.scopes)
-    _make_again(graph, mirrored, backward.scopes)
+    runs_again = _is_made_again
+    if choice is not None:
+        kept = choice([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
+        runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in kept)  # noqa: E731
+    _make_again(graph, mirrored, backward.scopes, runs_again)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination()))
     for index in reversed(range(first, len(graph.inputs))):
@@ -195,9 +220,14 @@ def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
     return can_be_recomputed(node) and not has_side_effects(node)
 
 
-def _make_again(graph: Graph, mirrored: dict[Value, Value], scopes: Mapping[Block, Scope]) -> None:
-    """Read what views and lists were made from, rather than them."""
-    made_again = {value: there for value, there in mirrored.items() if _is_made_again(there.node)}
+def _make_again(
+    graph: Graph,
+    mirrored: dict[Value, Value],
+    scopes: Mapping[Block, Scope],
+    runs_again: Callable[[Value], bool],
+) -> None:
+    """Read what that was made from for which ``runs_again`` holds, such as views and lists, rather than it."""
+    made_again = {value: there for value, there in mirrored.items() if runs_again(there)}
     here = {there: value for value, there in mirrored.items() if value not in made_again}
     first: dict[Block, Node] = {}
     """What stands first in the blocks where something is made again."""
@@ -207,7 +237,7 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value], scopes: Mapping[Bloc
         if found is not None:
             return found
         node = there.node
-        if _is_made_again(node) or node.kind == "prim::Constant":
+        if runs_again(there) or node.kind == "prim::Constant":
             block = scopes[block_of(there)].block
             place = first.setdefault(block, block.return_node.next)
             clone = graph.create_clone(node, local).insert_before(place)
@@ -222,9 +252,45 @@ def _make_again(graph: Graph, mirrored: dict[Value, Value], scopes: Mapping[Bloc
             value.replace_all_uses_with(local(there))
 
 
-def _is_made_again(node: Node) -> bool:
-    """Whether ``node`` may run again for the way back; not where somebody writes to the list that it makes."""
+def _is_made_again(value: Value) -> bool:
+    """Whether ``value`` is a view or a list that may be made again for the way back; not where somebody writes to the
+    list."""
+    node = value.node
     return node.kind in _MADE_AGAIN and not any(may_write(use.user) for output in node.outputs for use in output.uses)
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether ``node`` may run again for little."""
+    if node.kind in _ON_ELEMENTS:
+        return isinstance(node.output.type, TensorType) and can_be_recomputed(node)
+    return bool(node.outputs) and _is_made_again(node.outputs[0])
+
+
+def few(read: Collection[Value]) -> Collection[Value]:
+    """The choice that costs least."""
+    return cheapest_to_keep(read, _is_cheap, lambda value: _price(value, value in read))
+
+
+def _price(value: Value, is_read: bool) -> int | None:
+    """What it costs to keep ``value``: little for what is there in any case, more for what a kernel writes for that
+    alone, and most for what is made turn by turn of a loop. Views and lists are made again.
+
+    What others know is kept only where it is read: they may write to it, as eager lets them.
+    """
+    node = value.node
+    if _is_made_again(value):
+        return None
+    is_known = node.kind == "prim::Param" or any(use.user.kind == "prim::Return" for use in value.uses)
+    if is_known and not is_read:
+        return None
+    depth = depth_of(block_of(value))
+    price = 4 if is_known or not _is_cheap(node) else 10
+    return int(price * 20 ** min(depth, 3))
+
+
+def exactly(values: Collection[Value]) -> Choice:
+    """The choice of these."""
+    return lambda read: values
 
 
 def _undo_transposes(graph: Graph) -> None:

@@ -10,6 +10,9 @@
                                                               %4 : Tensor = aten::tanh(%3)
                                                               return (%4)
 
+A loop over such operators, which nothing outside sees into, is one of them: the node then holds the loop, and its
+backward graph one that turns the other way.
+
 What stands between two of them is moved out of the way where the alias database allows it. A view of what the group
 takes or gives is made again outside, so that whoever uses it there has a view as PyTorch's autograd knows it.
 """
@@ -23,11 +26,18 @@ from typing import ClassVar, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.closed_loops import (
+    has_no_place as _has_no_place,
+    is_closed,
+    nodes_within,
+    take_out_attributes,
+    used_from_around,
+)
 from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import COMPLEX, ListType, NumberType, OptionalType, TensorType, Type
+from rekindle.ir.types import COMPLEX, ListType, TensorType
 from rekindle.passes.changes import may_change
 
 KIND: Final = "prim::DifferentiableGraph"
@@ -36,15 +46,18 @@ KIND: Final = "prim::DifferentiableGraph"
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
     """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
-    count for which ``counts`` holds, if it is given. Kinds that are ``left_out`` stay with PyTorch's autograd."""
+    count for which ``counts`` holds, if it is given. Kinds that are ``left_out`` stay with PyTorch's autograd. With
+    ``loops`` a loop of so many such operators is taken as a whole, kinds that are left out elsewhere included."""
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
     counts: Callable[[Node], bool] | None = None
     left_out: Set[str] = frozenset()
+    loops: bool = False
 
     def run(self, graph: Graph) -> bool:
-        return _Splitter(graph, self).run()
+        moved = self.loops and take_out_attributes(graph)
+        return _Splitter(graph, self).run() or moved
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
@@ -74,6 +87,7 @@ class _Splitter:
         self.options = options
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
+        self.loops: dict[Node, bool] = {}
 
     def run(self) -> bool:
         return self.block(self.graph.block)
@@ -86,8 +100,9 @@ class _Splitter:
         while index < len(nodes):
             node = nodes[index]
             index += 1
-            for inner in node.blocks:
-                changed |= self.block(inner)
+            if not self._is_closed_loop(node):
+                for inner in node.blocks:
+                    changed |= self.block(inner)
             if self._may_join(group, node):
                 group.add(node)
             elif group.nodes and not self._passes(group, node):
@@ -102,6 +117,8 @@ class _Splitter:
 
     def _has_formula(self, node: Node) -> bool:
         """Whether a gradient may go back through ``node``, by a formula of ours."""
+        if node.blocks:
+            return self._is_closed_loop(node)
         return (
             node.kind not in self.options.left_out
             and formula_of(node) is not None
@@ -111,7 +128,9 @@ class _Splitter:
 
     def _is_member(self, node: Node) -> bool:
         """Whether ``node`` could stand in a group."""
-        if node.kind == "prim::Constant" or node.blocks:
+        if node.blocks:
+            return self._is_closed_loop(node)
+        if node.kind == "prim::Constant":
             return False
         if not _is_structure(node) and not self._has_formula(node) and not self._is_aside(node):
             return False
@@ -124,6 +143,20 @@ class _Splitter:
             return False
         watched = [*node.outputs, *lists] if _makes_views(node) else lists
         return not any(self.aliases.has_writers(value) for value in watched)
+
+    def _is_closed_loop(self, node: Node) -> bool:
+        """Whether ``node`` is a loop that a gradient may go back through, and which can be taken as a whole."""
+        if node.kind != "prim::Loop" or not self.options.loops:
+            return False
+        found = self.loops.get(node)
+        if found is None:
+            found = self.loops[node] = is_closed(node, self.aliases, self.requires_grad) and self._pays(node)
+        return found
+
+    def _pays(self, loop: Node) -> bool:
+        counts = self.options.counts or (lambda node: True)
+        nodes = [node for node in nodes_within(loop) if formula_of(node) is not None and not _makes_views(node)]
+        return sum(map(counts, nodes)) >= self.options.threshold
 
     def _is_aside(self, node: Node) -> bool:
         """Whether ``node`` computes something beside the gradients: a comparison, a size."""
@@ -138,11 +171,18 @@ class _Splitter:
             return False
         if not self._has_formula(node) and not group.feeds(node):
             return False  # nothing is gained by having it within
+        if not self._run_again_alike(group, node):
+            return False
         for value in node.inputs:
             if _has_no_place(value.type) and value.node not in group.members:
                 if value.node in group.pending or value.node.kind != "prim::ListConstruct":
                     return False
         return all(self.aliases.can_swap(other, node) for other in group.pending)
+
+    def _run_again_alike(self, group: _Group, node: Node) -> bool:
+        """Whether all would give the same again, where there is a loop: gradients of gradients come by running it."""
+        nodes = [*group.nodes, node]
+        return not any(each.blocks for each in nodes) or all(each.blocks or can_be_recomputed(each) for each in nodes)
 
     def _passes(self, group: _Group, node: Node) -> bool:
         """Have ``node`` stand in front of the group, if it may."""
@@ -159,8 +199,8 @@ class _Splitter:
     def _close(self, group: _Group) -> bool:
         nodes = self._trimmed(group)
         counts = self.options.counts or (lambda node: True)
-        counted = (counts(node) for node in nodes if self._has_formula(node) and not _makes_views(node))
-        if sum(counted) < self.options.threshold:
+        counted = [node for node in nodes if self._has_formula(node) and not _makes_views(node)]
+        if not any(node.blocks for node in counted) and sum(map(counts, counted)) < self.options.threshold:
             return False
         if not may_change("make one differentiable graph of", nodes[0]):
             return False
@@ -176,7 +216,7 @@ class _Splitter:
         for node in reversed(group.nodes):
             if self._has_formula(node) and not _makes_views(node):
                 continue
-            if not any(use.user in members for output in node.outputs for use in output.uses):
+            if not any(_stands_among(use.user, members) for output in node.outputs for use in output.uses):
                 members.discard(node)
         return [node for node in group.nodes if node in members]
 
@@ -203,24 +243,24 @@ _LISTS: Final = frozenset(
 """Kinds that make lists of tensors, which never come into a group or out of it: they are made again."""
 
 
-def _has_no_place(type: Type) -> bool:
-    """Whether values of this type can be neither inputs nor outputs of a group: PyTorch's autograd does not see the
-    tensors in them."""
-    if isinstance(type, TensorType):
-        return False
-    if isinstance(type, OptionalType):
-        return not isinstance(type.element, TensorType) and _has_no_place(type.element)
-    return may_hold_tensor(type) and not isinstance(type, NumberType)
-
-
 def _makes_views(node: Node) -> bool:
     """Whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
     if _is_structure(node) or node.kind in _LISTS:
         return True
+    if node.blocks:
+        return False
     operator = node.operator
     if operator is None or not can_be_recomputed(node):
         return operator is None  # what draws random numbers is never made again
     return operator.passes_on or any(result.alias is not None for result in operator.schema.returns)
+
+
+def _stands_among(node: Node, members: Set[Node]) -> bool:
+    """Whether ``node`` is one of ``members``, or stands in a block of one."""
+    each: Node | None = node
+    while each is not None and each not in members:
+        each = None if each.owning_block is None else each.owning_block.owning_node
+    return each is not None
 
 
 class _Outlining:
@@ -253,7 +293,7 @@ class _Outlining:
         found: dict[Value, None] = {}
 
         def look_at(node: Node) -> None:
-            for value in node.inputs:
+            for value in (*node.inputs, *used_from_around(node)):
                 if value.node in self.members or value.node.kind == "prim::Constant":
                     continue
                 if _has_no_place(value.type):
@@ -293,7 +333,7 @@ class _Outlining:
 
         for node in reversed(self.nodes):
             for output in node.outputs:
-                uses = [use for use in output.uses if use.user not in self.members]
+                uses = [use for use in output.uses if not _stands_among(use.user, self.members)]
                 for use in uses:
                     use.user.replace_input(use.offset, given(output))
         for value, found in outside.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import torch
@@ -18,10 +19,12 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rekindle.autodiff.gradient import Gradient, differentiate
-from rekindle.autodiff.sizes import backward_with, follow_from_sizes, forward_without, kept_numbers
+from rekindle.autodiff.operators import through_autograd
+from rekindle.autodiff.sizes import backward_with, can_be_known, follow_from_sizes, forward_without, kept_numbers
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
 
 _PLAIN: Final = (Tensor, Parameter)
@@ -150,13 +153,15 @@ class Derivative:
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
         """Have a plan ready for other inputs of these sizes."""
         assert self._by_sizes is not None
-        values = {index: results[index] for index in self._numbers}
+        values = {
+            index: results[index] for index in self._numbers if can_be_known(self.gradient, index, results[index])
+        }
         told = repr(values)
         plan = self._by_numbers.get(told)
         if plan is None:
             if len(self._by_numbers) >= _MOST_PLANS:
                 return
-            graph = forward_without(self.gradient, self._numbers)
+            graph = forward_without(self.gradient, list(values))
             plan = self._by_numbers[told] = _Plan(self.gradient, graph, values)
         if len(self._by_sizes) < _MOST_KEYS:
             self._by_sizes[key] = plan
@@ -181,7 +186,18 @@ class _Backward:
 class _Plan:
     """Runs the graphs of a gradient, of which the kept numbers ``values`` are known."""
 
-    __slots__ = ("_backward", "_values", "constants", "forward", "gradient", "kept", "places", "several")
+    __slots__ = (
+        "_again",
+        "_backward",
+        "_values",
+        "constants",
+        "forward",
+        "gradient",
+        "kept",
+        "lists",
+        "places",
+        "several",
+    )
 
     def __init__(self, gradient: Gradient, graph: Graph, values: dict[int, object]) -> None:
         self.gradient = gradient
@@ -197,8 +213,25 @@ class _Plan:
             if source not in values
         )
         """The captures: their number, and where they are found: which output, or ``~`` which input."""
+        self.lists = not gradient.is_flat and any(
+            source >= 0 and not isinstance(gradient.forward.outputs[source].type, TensorType)
+            for source in gradient.captures
+        )
+        """Whether lists of tensors are kept, which autograd does not know as such."""
         self.forward = callable_of(graph, "differentiable graph", optimized=True)
+        self._again: Callable[..., Any] | None = None
         self._backward: dict[tuple[bool, ...], _Backward] = {}
+
+    def again(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
+        """The gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
+        if self._again is None:
+            self._again = callable_of(self.gradient.forward, "differentiable graph")
+        roots = [root for root in self.gradient.roots if gradients[self.places[root]] is not None]
+        given = [gradients[self.places[root]] for root in roots]
+        wanted = [index for index, wants in enumerate(self.gradient.requires_grad) if wants]
+        several = len(self.gradient.forward.outputs) != 1
+        found = iter(through_autograd(self._again, several, roots, wanted, given, list(inputs)))
+        return [next(found) if wants else None for wants in self.gradient.requires_grad]
 
     @property
     def backwards(self) -> Sequence[Callable[..., Any]]:
@@ -228,11 +261,20 @@ class DifferentiableGraph(torch.autograd.Function):
         if not plan.several:
             results = (results,)
         kept = [results[source] if source >= 0 else inputs[~source] for _, source in plan.kept]
-        tensors = [value for value in kept if isinstance(value, Tensor)]
-        ctx.save_for_backward(*tensors)
         ctx.others = None
-        if len(tensors) != len(kept):
-            ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
+        if plan.lists:
+            tensors: list[Tensor] = []
+            ctx.others = [_taken_apart(value, tensors) for value in kept]
+        else:
+            tensors = [value for value in kept if isinstance(value, Tensor)]
+            if len(tensors) != len(kept):
+                ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
+        ctx.save_for_backward(*tensors)
+        if not plan.gradient.is_flat:
+            ctx.inputs = [
+                None if ~index in plan.gradient.captures else (value, getattr(value, "_version", 0))
+                for index, value in enumerate(inputs)
+            ]
         ctx.plan = plan
         ctx.set_materialize_grads(False)
         if plan.constants:
@@ -245,11 +287,59 @@ class DifferentiableGraph(torch.autograd.Function):
         gradient = plan.gradient
         places = plan.places
         roots = [gradients[places[root]] for root in gradient.roots]
-        backward = plan.backward(tuple([root is not None for root in roots]))
         kept = ctx.saved_tensors
         if ctx.others is not None:
             saved = iter(kept)
-            kept = [next(saved) if other is None else other[0] for other in ctx.others]
+            kept = [_put_together(other, saved) for other in ctx.others]
+        if not gradient.is_flat and torch.is_grad_enabled():
+            known = {source: kept[place] for place, (_, source) in enumerate(plan.kept)}
+            return (None, *plan.again(_inputs(ctx.inputs, known), gradients))
+        backward = plan.backward(tuple([root is not None for root in roots]))
         found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
         return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+
+
+# What stands for what is kept: None for a tensor, a number for a list of so many, a list for one of what else there is,
+# and a tuple of it for anything else.
+_Form = tuple[Any] | int | list[Any] | None
+
+
+def _taken_apart(value: Any, tensors: list[Tensor]) -> _Form:
+    """What stands for ``value``, whose tensors are added to ``tensors``."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return None
+    if type(value) is not list:
+        return (value,)
+    if all(isinstance(item, Tensor) for item in value):
+        tensors += value
+        return len(value)
+    return [_taken_apart(item, tensors) for item in value]
+
+
+def _put_together(form: _Form, tensors: Iterator[Tensor]) -> Any:
+    if form is None:
+        return next(tensors)
+    if isinstance(form, int):
+        return list(islice(tensors, form))
+    if isinstance(form, list):
+        return [_put_together(item, tensors) for item in form]
+    return form[0]
+
+
+def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
+    """What a graph was called with: what was kept, and ``others``, to which nobody may have written since."""
+    found = []
+    for index, other in enumerate(others):
+        if other is None:
+            found.append(known[~index])
+            continue
+        value, version = other
+        if isinstance(value, Tensor) and value._version != version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: a "
+                f"tensor with the sizes {list(value.shape)} is at version {value._version}; expected version {version}"
+            )
+        found.append(value)
+    return found

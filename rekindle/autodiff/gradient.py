@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rekindle.autodiff.captures import CLEANUP, Ledger, settle
+from rekindle.autodiff.captures import CLEANUP, Choice, Ledger, exactly, few, settle
 from rekindle.autodiff.handing_out import hand_out
 from rekindle.autodiff.places import constant
 from rekindle.autodiff.reverse import go_back
@@ -34,7 +34,8 @@ class Gradient:
 
     ``forward`` returns the ``results`` outputs of the graph, then what is to be kept. ``captures`` tells for each value
     that is kept which input (``~index``, a negative number) or which output of ``forward`` it is. ``roots`` are the
-    outputs that may have a gradient: results, and after them captures, to which gradients of gradients come.
+    outputs that may have a gradient: results, and after them captures, to which gradients of gradients come. Where
+    there are loops or branches, ``is_flat`` is False, and captures are no roots, for they may be lists.
     """
 
     forward: Graph
@@ -44,6 +45,11 @@ class Gradient:
     roots: tuple[int, ...]
     _analysis: _Analysis = field(repr=False)
     _backward: dict[tuple[bool, ...], BackwardGraph] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the graph is one without branches and loops."""
+        return isinstance(self._analysis, _Flat)
 
     @property
     def backward(self) -> Graph:
@@ -85,7 +91,7 @@ class _Flat:
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
         values = [self.graph.outputs[root] for root in roots]
         found = go_back(self.graph, self.steps, self.needed, values, self.wanted)
-        settle(found, self.ledger)
+        settle(found, self.ledger, exactly(self.captures))
         missing = [value for value in found.read if value not in self.captures]
         if missing:
             raise InternalError(f"the way back reads {missing}, which the way there does not keep")
@@ -131,7 +137,7 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
     roots = [index for index, value in enumerate(forward.outputs) if value in needed]
     analysis: _Analysis
     if any(step.blocks for step in steps):
-        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True)
+        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, choice=few)
         analysis = _Structured(made, tuple(roots))
     else:
         analysis = _Flat(forward, steps, wanted, needed, Ledger(forward))
@@ -154,17 +160,18 @@ def reverse_mode(
     *,
     may_be_missing: bool = False,
     segments: Mapping[Node, Segment] | None = None,
+    choice: Choice | None = None,
 ) -> tuple[list[Value], Graph]:
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
     ``segments`` are the loops of which not all need be kept: what :func:`~rekindle.autodiff.segments.segment_loops`
-    returned.
+    returned; ``choice`` is as in :func:`~rekindle.autodiff.captures.settle`.
     """
     found = go_back(
         forward, steps, needed, [forward.outputs[root] for root in roots], wanted, may_be_missing=may_be_missing
     )
-    settle(found, Ledger(forward))
+    settle(found, Ledger(forward), choice)
     hand_out(found, segments)
     run_passes(found.graph, CLEANUP)
     return found.read, found.graph
@@ -172,15 +179,13 @@ def reverse_mode(
 
 def _what_is_read(analysis: _Flat, roots: Sequence[int]) -> list[Value]:
     """The values that the way back reads, also that from gradients of what is kept itself."""
-    read: dict[Value, None] = {}
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = go_back(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
-        settle(found, analysis.ledger)
-        read.update(dict.fromkeys(found.read))
-        beyond = [value for value in read if value in analysis.needed and value not in found.reached]
+        settle(found, analysis.ledger, few)
+        beyond = [value for value in found.read if value in analysis.needed and value not in found.reached]
         if not beyond:
-            return list(read)
+            return found.read
         values += beyond
 
 

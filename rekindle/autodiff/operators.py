@@ -79,7 +79,7 @@ def backward_of(node: Node) -> Operation:
     several = len(graph.outputs) != 1
 
     def go(*inputs: Any) -> Any:
-        found = _through(run, several, given, wanted, inputs[: len(given)], list(inputs[len(given) :]))
+        found = through_autograd(run, several, given, wanted, inputs[: len(given)], list(inputs[len(given) :]))
         return found[0] if len(found) == 1 else tuple(found)
 
     return go
@@ -91,7 +91,7 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
     arguments, and returns the gradients of its arguments ``wanted``, each as a list."""
     run, count = _called(operator)
     gradients, arguments = values[: len(given)], list(values[len(given) :])
-    found = _through(run, count, given, wanted, gradients, arguments)
+    found = through_autograd(run, count, given, wanted, gradients, arguments)
     return [item if isinstance(item, list) else [item] for item in found]
 
 
@@ -108,7 +108,7 @@ def _called(name: str) -> tuple[Callable[..., Any], bool]:
     return operator.operation_of(node), len(schema.returns) != 1
 
 
-def _through(
+def through_autograd(
     run: Callable[..., Any],
     several: bool,
     given: Sequence[int],

@@ -13,7 +13,8 @@ from typing import Final
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.captures import CLEANUP
 from rekindle.autodiff.gradient import BackwardGraph, Gradient
-from rekindle.ir.graph import Graph, Node
+from rekindle.autodiff.places import constant
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
@@ -42,9 +43,19 @@ _OF_VALUES: Final = frozenset(
 def follow_from_sizes(gradient: Gradient) -> bool:
     """Whether all that is kept besides tensors follows from the sizes and dtypes of the inputs."""
     graph = gradient.forward
-    if any(node.kind in _OF_VALUES or node.blocks for node in graph.nodes):
+    if any(node.kind in _OF_VALUES for node in graph.all_nodes()):
         return False
+    if not gradient.is_flat:
+        return all(_takes_sizes_only(node) for node in graph.all_nodes())
     return all(_follows(graph.outputs[index].node) for index in kept_numbers(gradient))
+
+
+def _takes_sizes_only(node: Node) -> bool:
+    """Whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
+    if node.kind in _OF_SIZES or node.blocks or node.kind == "aten::append":
+        return True
+    takes = any(may_hold_tensor(value.type) for value in node.inputs)
+    return not takes or all(may_hold_tensor(value.type) for value in node.outputs)
 
 
 def _follows(node: Node) -> bool:
@@ -61,11 +72,33 @@ def kept_numbers(gradient: Gradient) -> list[int]:
     return [index for index in range(gradient.results, len(outputs)) if not may_hold_tensor(outputs[index].type)]
 
 
+def can_be_known(gradient: Gradient, index: int, value: object) -> bool:
+    """Whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of a loop
+    keep only such can as is the same in all turns."""
+    if not _is_of_turns(gradient.forward.outputs[index]):
+        return True
+    return (
+        isinstance(value, list) and len(value) > 0 and all(item == value[0] for item in value) and not _is_nested(value)
+    )
+
+
+def _is_nested(value: list[object]) -> bool:
+    return isinstance(value[0], list) and any(item is None or isinstance(item, list) for item in value[0])
+
+
+def _is_of_turns(value: Value) -> bool:
+    """Whether ``value`` is a list that turns of a loop append to."""
+    return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
+
+
 def forward_without(gradient: Gradient, numbers: Sequence[int]) -> Graph:
     """The forward graph without the outputs ``numbers``."""
     graph = gradient.forward.copy()
     for index in sorted(numbers, reverse=True):
+        value = graph.outputs[index]
         graph.block.erase_output(index)
+        for use in [use for use in value.uses if use.user.kind == "aten::append" and _is_of_turns(value)]:
+            use.user.destroy()
     run_passes(graph, (DeadCodeElimination(), ConstantPooling()))
     return graph
 
@@ -82,6 +115,12 @@ def backward_with(gradient: Gradient, made: BackwardGraph, values: dict[int, obj
         value = graph.inputs[first + place]
         with graph.inserting_before(graph.return_node.next):
             known = values[source]
+            if _is_of_turns(gradient.forward.outputs[source]):
+                assert isinstance(known, list)
+                _know_items(value, known[0])
+                graph.block.erase_input(first + place)
+                del captures[place]
+                continue
             constant = graph.insert_constant(known, NONE if known is None else value.type)
         value.replace_all_uses_with(constant)
         graph.block.erase_input(first + place)
@@ -89,6 +128,15 @@ def backward_with(gradient: Gradient, made: BackwardGraph, values: dict[int, obj
     _drop_sums(graph)
     run_passes(graph, CLEANUP)
     return BackwardGraph(graph, tuple(captures))
+
+
+def _know_items(value: Value, item: object) -> None:
+    """Write into a graph that all items of a list are this one."""
+    for use in list(value.uses):
+        found = use.user.output
+        known = constant(found.node.graph, item, NONE if item is None else found.type)
+        found.replace_all_uses_with(known)
+        use.user.destroy()
 
 
 def _drop_sums(graph: Graph) -> None:

@@ -39,7 +39,9 @@ _LIBRARY: Final = frozenset(
 )
 """What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
 
-DERIVATIVES: Final[tuple[Pass, ...]] = (CreateDifferentiableGraphs(threshold=3, counts=computes, left_out=_LIBRARY),)
+DERIVATIVES: Final[tuple[Pass, ...]] = (
+    CreateDifferentiableGraphs(threshold=3, counts=computes, left_out=_LIBRARY, loops=True),
+)
 """What runs behind all others where gradients are recorded. A graph with a backward graph of its own costs about as
 much as three small operators and their derivatives."""
 

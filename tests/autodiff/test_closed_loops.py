@@ -1,0 +1,249 @@
+"""Loops that stand in a differentiable graph as a whole, with a backward graph that turns the other way."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.ir.execution import callable_of
+from rekindle.ir.graph import Graph
+from rekindle.ir.verifier import verify
+from tests.autodiff.graphs import graph_of
+
+Program = Callable[[Tensor, Tensor, int], Any]
+
+
+def loop(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = torch.tanh(x * w) + x
+    return x.exp()
+
+
+def recurrence(x: Tensor, w: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    h = torch.zeros_like(x[0])
+    c = h
+    for t in range(n):
+        i, f = (x[t] + F.linear(h, w)).chunk(2, 0)
+        gate = torch.sigmoid(torch.cat([i, f]))
+        c = gate * c + torch.tanh(h + x[t])
+        h = gate * c.relu()
+    return h * 2, c
+
+
+def branches(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        if i % 2 == 0:
+            x = torch.sin(x * w)
+        else:
+            x = torch.exp(x) - w
+    return x
+
+
+def nested(x: Tensor, w: Tensor, n: int) -> Tensor:
+    y = w * 2
+    for i in range(n):
+        for j in range(i):
+            x = x + torch.sin(x * y) * j
+        y = torch.tanh(y + x)
+    return x * y
+
+
+def while_small(x: Tensor, w: Tensor, n: int) -> Tensor:
+    turns = 0
+    while bool((x * x).sum() < 50) and turns < n:
+        x = x * (1.2 + w.sigmoid()) + 0.1
+        turns += 1
+    return x
+
+
+def from_around(x: Tensor, w: Tensor, n: int) -> Tensor:
+    wide = torch.exp(w * 0.5)
+    for _ in range(n):
+        x = torch.tanh(x * wide + wide)
+    return x * wide
+
+
+PROGRAMS = (loop, recurrence, branches, nested, while_small, from_around)
+
+
+def split(program: Program) -> Graph:
+    graph = graph_of(program)
+    CreateDifferentiableGraphs(threshold=2, loops=True).run(graph)
+    verify(graph)
+    return graph
+
+
+def leaves(size: int = 4) -> list[Tensor]:
+    torch.manual_seed(3)
+    return [torch.randn(size, size, dtype=torch.float64).mul(0.5).requires_grad_() for _ in range(2)]
+
+
+def total(found: Any) -> Tensor:
+    parts = found if isinstance(found, tuple) else (found,)
+    return torch.stack([(part * part).sum() for part in parts]).sum()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_gradients_are_those_of_eager(program: Program) -> None:
+    graph = split(program)
+    assert not graph.find_nodes("prim::Loop")
+    run = callable_of(graph, "f")
+    for n in (0, 1, 4, 4):
+        if n == 0 and program is recurrence:
+            continue  # zeros, which depend on nothing
+        answers = []
+        for function in (run, program):
+            inputs = leaves()
+            found = function(*inputs, n)
+            answers.append((found, torch.autograd.grad(total(found), inputs, allow_unused=n == 0)))
+        torch.testing.assert_close(answers[0], answers[1])
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_gradients_of_gradients(program: Program) -> None:
+    run = callable_of(split(program), "f")
+    answers = []
+    for function in (run, program):
+        inputs = leaves()
+        first = torch.autograd.grad(total(function(*inputs, 3)), inputs, create_graph=True)
+        answers.append(torch.autograd.grad(total(first), inputs))
+    torch.testing.assert_close(answers[0], answers[1])
+
+
+def test_sizes_may_change() -> None:
+    run = callable_of(split(loop), "f")
+    for x_size, w_size in (((3,), (3,)), ((2, 3), (3,)), ((2, 3), ()), ((2, 3), (3,)), ((1, 3), (1, 1))):
+        for _ in range(2):
+            inputs = [torch.rand(size, requires_grad=True) for size in (x_size, w_size)]
+            found = torch.autograd.grad(run(*inputs, 5).sum(), inputs)
+            torch.testing.assert_close(found, torch.autograd.grad(loop(*inputs, 5).sum(), inputs))
+
+
+def prints(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        print("turn")  # noqa: T201
+        x = torch.tanh(x * w) + x
+    return x
+
+
+def draws(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = F.dropout(torch.tanh(x * w)) + x
+    return x
+
+
+def writes(x: Tensor, w: Tensor, n: int) -> Tensor:
+    y = x * 1
+    for i in range(n):
+        y[i] = torch.tanh(y[i] * w[i]) + w[i]
+    return y
+
+
+def collects(x: Tensor, w: Tensor, n: int) -> list[Tensor]:
+    found: list[Tensor] = []
+    for _ in range(n):
+        x = torch.tanh(x * w) + x
+        found.append(x)
+    return found
+
+
+def gives_views(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = torch.tanh(x * w).t()
+    return x
+
+
+@pytest.mark.parametrize(
+    "program", [prints, draws, writes, collects, gives_views], ids=lambda program: program.__name__
+)
+def test_loops_that_are_looked_into(program: Program) -> None:
+    for node in split(program).find_nodes("prim::DifferentiableGraph"):
+        assert not node.get_graph("Subgraph").find_nodes("prim::Loop")
+
+
+# ------------------------------------------------------------------------------------------------- within autograd
+
+
+def test_writing_to_what_was_kept() -> None:
+    run = callable_of(split(loop), "f")
+    for function in (run, loop):
+        x, w = leaves()
+        middle = w * 1
+        y = function(x, middle, 3)
+        middle.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_writing_to_what_gradients_of_gradients_need() -> None:
+    """The first ``h`` is not kept for gradients, so that it may be written to, as in eager."""
+
+    def program(x: Tensor, w: Tensor, n: int) -> Tensor:
+        for _ in range(n):
+            x = torch.tanh(x + w) + w
+        return x
+
+    run = callable_of(split(program), "f")
+    x, w = leaves()
+    start = x * 1
+    y = run(start, w, 3)
+    start.zero_()
+    (found,) = torch.autograd.grad(y.sum(), w, retain_graph=True)
+    torch.testing.assert_close(found, torch.autograd.grad(program(x, w, 3).sum(), w)[0])
+    with pytest.raises(RuntimeError) as caught:
+        torch.autograd.grad(y.sum(), w, create_graph=True)
+    assert str(caught.value) == (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor with "
+        "the sizes [4, 4] is at version 1; expected version 0"
+    )
+
+
+def test_hooks_on_what_is_kept() -> None:
+    run = callable_of(split(loop), "f")
+    packed: list[Tensor] = []
+
+    def pack(value: Tensor) -> int:
+        packed.append(value)
+        return len(packed) - 1
+
+    inputs = leaves()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda index: packed[index]):
+        y = run(*inputs, 3)
+    found = torch.autograd.grad(y.sum(), inputs)
+    assert len(packed) >= 3
+    torch.testing.assert_close(found, torch.autograd.grad(loop(*inputs, 3).sum(), inputs))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(reentrant: bool) -> None:
+    run = callable_of(split(loop), "f")
+    ours, theirs = leaves(), leaves()
+    checkpoint(run, *ours, 3, use_reentrant=reentrant).sum().backward()
+    loop(*theirs, 3).sum().backward()
+    torch.testing.assert_close([value.grad for value in ours], [value.grad for value in theirs])
+
+
+def test_what_is_kept_goes_when_gradients_have_come() -> None:
+    run = callable_of(split(loop), "f")
+    gc.collect()
+    gc.disable()
+    try:
+        x, w = leaves()
+        for _ in range(3):
+            middle = w * 1
+            y = run(x, middle, 3).sum()
+            watched = weakref.ref(middle)
+            del middle
+            y.backward()
+            assert watched() is None
+    finally:
+        gc.enable()
