@@ -70,6 +70,10 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    printed = done.stdout
+    for picture in blocks(page, "mermaid"):  # those that the programs print, in this order
+        assert picture in printed
+        printed = printed.partition(picture)[2]
 
 
 def test_readme_tells_what_the_sweeps_found() -> None:

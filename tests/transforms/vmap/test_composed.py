@@ -149,3 +149,15 @@ def _joined(each: list[Any], dim: Any) -> Any:
             _joined(list(parts), dim if isinstance(dim, int) else dim[n]) for n, parts in enumerate(zip(*each))
         )
     return torch.stack(each, dim) if isinstance(each[0], Tensor) else torch.tensor(each)
+
+
+@pytest.mark.parametrize(("inner", "outer"), [("different", "same"), ("same", "different"), ("different", "different")])
+def test_random_numbers_of_batches_within_batches(inner: str, outer: str) -> None:
+    def noise(x: Tensor) -> Tensor:
+        return x + torch.rand([2])
+
+    torch.manual_seed(0)
+    batched = rekindle.vmap(rekindle.vmap(noise, randomness=inner), randomness=outer)  # type: ignore[arg-type]
+    drawn = batched(torch.zeros(4, 3, 2))
+    assert len(drawn[0].unique(dim=0)) == (3 if inner == "different" else 1)
+    assert len(drawn[:, 0].unique(dim=0)) == (4 if outer == "different" else 1)
