@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.api.measure import measure as measure
     from rekindle.api.report import report as report
     from rekindle.api.report_parts import Report as Report
     from rekindle.api.require_fused import require_fused as require_fused
@@ -139,6 +140,7 @@ _HOMES: Final[dict[str, str]] = {
     "isinstance_": "rekindle.scripting.markers",
     "known_passes": "rekindle.runtime.user_passes",
     "last_executed_graph": "rekindle.runtime.executor",
+    "measure": "rekindle.api.measure",
     "load": "rekindle.archive.load",
     "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
@@ -190,6 +192,7 @@ def __getattr__(name: str) -> Any:
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.archive")
         importlib.import_module("rekindle.transforms")
+        importlib.import_module("rekindle.program.showing").public = __getattr__  # type: ignore[attr-defined]  # a slot
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rekindle.api.stages import COMPILED, Stage, stages_of
-from rekindle.api.subjects import subject_of
+from rekindle.api.subjects import Subject, subject_of
 from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.groups import group_of
 from rekindle.errors import UNKNOWN_RANGE, Source
@@ -41,24 +41,36 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
         CompileError, NotScriptableError: ``f`` cannot be compiled.
     """
     files: list[Source] = []
+    compiled = graphs_of(f)
+    if isinstance(f, Graph):
+        with room_to_recurse(UNKNOWN_RANGE):
+            return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
+    if compiled is not None:
+        kernels: list[str] = []
+        with room_to_recurse(UNKNOWN_RANGE):
+            shown = list(_of_compiled(compiled, files, kernels))
+        return page(getattr(f, "__name__", type(f).__name__), shown, files, kernels)
+    subject = subject_of(f)
+    return page_of(subject, subject.bind(args, kwargs) if args or kwargs else None)
+
+
+def page_of(subject: Subject, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
+    """The page for what is run with these ``arguments``, or with any. ``seconds`` are the times of nodes of what calls
+    run, where they were measured."""
+    files: list[Source] = []
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
-        if isinstance(f, Graph):
-            return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
-        compiled = graphs_of(f)
-        if compiled is not None:
-            shown = list(_of_compiled(compiled, files, kernels))
-            return page(getattr(f, "__name__", type(f).__name__), shown, files, kernels)
-        subject = subject_of(f)
-        passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
+        passes = OPTIMIZATION if arguments is None else pipeline_of_calls(arguments)
         shown = [
             Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
             for name, graph, diff in _on_the_way(subject.record.graph, passes)
         ]
-        shown += [
-            Shown(name, picture_of(graph, files=files, kernels_of=_numbered(kernels), aliases=_is_small(graph)))
-            for name, graph in _versions(subject.record)
-        ]
+        told = (seconds or {}).get
+        numbered = _numbered(kernels)
+        for name, graph in _versions(subject.record):
+            small = _is_small(graph)
+            picture = picture_of(graph, files=files, kernels_of=numbered, aliases=small, seconds_of=told)
+            shown.append(Shown(name, picture))
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
 
 

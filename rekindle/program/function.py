@@ -10,6 +10,7 @@ from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
+from rekindle.program import showing
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
@@ -62,6 +63,19 @@ class _Compiled:
     def get_debug_state(self) -> DebugState:
         """The graph and what the runtime has made of it so far."""
         return debug_state_of(self._record)
+
+    def show(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are any."""
+        return showing.public("show")(self, *args, **kwargs)
+
+    def measure(self, /, *args: Any, **kwargs: Any) -> Any:
+        """How long each node takes in calls with these arguments: see :func:`rekindle.measure`."""
+        return showing.public("measure")(self, *args, **kwargs)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        text: str = self.show()._repr_html_()
+        return text
 
     def __copy__(self) -> Any:
         return self  # it never changes

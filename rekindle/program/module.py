@@ -37,7 +37,17 @@ python_attribute: PythonAttribute | None = None
 of the kind. :mod:`rekindle.scripting` fills it."""
 
 _OF_FORWARD = frozenset(
-    {"graph", "inlined_graph", "schema", "code", "code_with_constants", "get_debug_state", "graph_for"}
+    {
+        "graph",
+        "inlined_graph",
+        "schema",
+        "code",
+        "code_with_constants",
+        "get_debug_state",
+        "graph_for",
+        "show",
+        "measure",
+    }
 )
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
 

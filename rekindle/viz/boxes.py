@@ -52,6 +52,8 @@ class Box:
     kernels: tuple[int, ...] = ()
     memory: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    seconds: float | None = None
+    """How long the node itself took, without what is within, if that was measured."""
 
     def walk(self) -> Iterator[Box]:
         """The box, and all within."""
@@ -85,10 +87,11 @@ def picture_of(
     files: list[Source] | None = None,
     kernels_of: Callable[[Node], Sequence[int]] = lambda node: (),
     aliases: bool = False,
+    seconds_of: Callable[[Node], float | None] = lambda node: None,
 ) -> Picture:
     """The boxes of ``graph``. Sources that are not among ``files`` are added there. With ``aliases``, boxes tell what
     memory they may share."""
-    builder = _Builder([] if files is None else files, kernels_of, AliasDb(graph) if aliases else None)
+    builder = _Builder([] if files is None else files, kernels_of, AliasDb(graph) if aliases else None, seconds_of)
     root = Box(builder.new_id(), "graph", "call")
     root.children = builder.block(graph.block, "inputs", "outputs")
     _tell_memory(root, builder.memory, builder.writes)
@@ -97,11 +100,16 @@ def picture_of(
 
 class _Builder:
     def __init__(
-        self, files: list[Source], kernels_of: Callable[[Node], Sequence[int]], aliases: AliasDb | None
+        self,
+        files: list[Source],
+        kernels_of: Callable[[Node], Sequence[int]],
+        aliases: AliasDb | None,
+        seconds_of: Callable[[Node], float | None],
     ) -> None:
         self.files = files
         self.numbers = {id(source): number for number, source in enumerate(files)}
         self.kernels_of = kernels_of
+        self.seconds_of = seconds_of
         self.arrows: list[Arrow] = []
         self.makers: dict[Value, int] = {}
         self.aliases = aliases
@@ -141,6 +149,7 @@ class _Builder:
     def _node(self, node: Node) -> Box:
         box = Box(self.new_id(), _title(node), _category(node), print_head(node).strip(), self._place(node))
         box.kernels = tuple(self.kernels_of(node))
+        box.seconds = self.seconds_of(node)
         self._uses(box.id, node.inputs)
         self._makes(box.id, node.outputs)
         if self.aliases is not None:

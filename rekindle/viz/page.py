@@ -88,6 +88,8 @@ def _box(box: Box) -> dict[str, Any]:
         found["m"] = box.memory
     if box.writes:
         found["w"] = box.writes
+    if box.seconds is not None:
+        found["u"] = round(box.seconds * 1e6, 2)
     if box.children:
         found["c"] = [_box(child) for child in box.children]
     return found

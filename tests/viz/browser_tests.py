@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,7 @@ class Net(nn.Module):
         return x
 
 
+@cache
 def page() -> Page:
     net = rekindle.script(Net())
     with torch.no_grad(), rekindle.require_fused(allow=["aten::add"]):
@@ -173,6 +175,78 @@ def test_search_source_and_kernel(tmp_path: Path) -> None:
     }
 
 
+def test_kernels_lead_to_their_nodes(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        const links = () => [...document.querySelectorAll("#right button.link")];
+        told.kernels = links().map((each) => each.textContent);
+        push(links()[0]);
+        told.chosen = document.activeElement.getAttribute("aria-label");
+        told.others = links().filter((each) => each.textContent.includes("prim::FusionGroup")).length;
+        told.line = document.querySelector("#source .here .number").textContent;
+        """,
+        tmp_path,
+    )
+    line = Layer.forward.__code__.co_firstlineno + 1
+    assert told == {
+        "kernels": ["Kernel 1: 12 nodes"],
+        "chosen": "FusionGroup, machine code, 4 within",
+        "others": 11,
+        "line": str(line),
+    }
+
+
+def test_times_and_types_on_demand(tmp_path: Path) -> None:
+    net = rekindle.script(Net())
+    with torch.no_grad():
+        measured = net.measure(torch.ones(2, 4), True)
+    told = in_browser(
+        measured.show(),
+        """
+        const times = () => drawn().filter((each) => labels(each).endsWith("µs")).length;
+        told.times = times() > 3;
+        told.label = /^layer × 12, repeated parts, 12 within, [0-9.]+ µs$/.test(labels(boxOf("layer × 12")));
+        $("times").click(); told.without = times();
+        press("m"); told.again = times() > 3;
+        told.types = document.querySelectorAll("#graph .type").length;
+        $("types").click();
+        told.with = [...new Set([...document.querySelectorAll("#graph .type")].map((each) => each.textContent))];
+        told.pressed = $("types").getAttribute("aria-pressed");
+        """,
+        tmp_path,
+    )
+    assert "Tensor" in told.pop("with")
+    assert told == {"times": True, "label": True, "without": 0, "again": True, "types": 0, "pressed": "true"}
+
+
+def test_two_stages_side_by_side(tmp_path: Path) -> None:
+    told = in_browser(
+        page(),
+        """
+        $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
+        told.alone = getComputedStyle($("before")).display;
+        press("c");
+        told.beside = $("before").getBoundingClientRect().width > 200;
+        const was = [...document.querySelectorAll("#before .box")].map(labels);
+        const calls = was.filter((each) => each.startsWith("CallMethod forward"));
+        told.gone = calls.every((each) => each.includes(", removed"));
+        told.kept = was.some((each) => each.startsWith("inputs") && !each.includes("removed"));
+        told.come = boxes().find((each) => each.startsWith("layer × 12"));
+        told.sign = [...document.querySelectorAll("#graph .added > text")][0].textContent.startsWith("+ ");
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "alone": "none",
+        "beside": True,
+        "gone": True,
+        "kept": True,
+        "come": "layer × 12, repeated parts, 12 within, added",
+        "sign": True,
+    }
+
+
 def test_memory(tmp_path: Path) -> None:
     source = "def f(x):\n    y = x.neg()\n    view = y.t()\n    view.add_(1)\n    return y\n"
     told = in_browser(
@@ -237,5 +311,9 @@ def test_screenshots() -> None:
     chromium(
         path, f"--screenshot={OUTPUT / 'dark.png'}", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"
     )
+    compared = OUTPUT / "compared.html"
+    script = '<script>$("stage").value = 1; show(1); $("compare").click(); $("types").click();</script></body>'
+    compared.write_text(page().html.replace("</body>", script), encoding="utf-8")
+    chromium(compared, f"--screenshot={OUTPUT / 'compared.png'}")
     assert (OUTPUT / "light.png").stat().st_size > 10_000
     assert (OUTPUT / "dark.png").read_bytes() != (OUTPUT / "light.png").read_bytes()

@@ -10,6 +10,7 @@ const MOST_FOUND = 200;
 let stage = null; // what is shown: {boxes, parent, arrows, uses, open}
 let chosen = null;
 let view = { x: 0, y: 0, scale: 1 };
+const seen = { types: false, times: true, compare: false };
 
 // ------------------------------------------------------------------------------------------------------------- stages
 
@@ -32,11 +33,34 @@ function prepare(data) {
     if (!made.has(arrow[1])) made.set(arrow[1], []);
     uses.get(arrow[0]).push(arrow); made.get(arrow[1]).push(arrow);
   }
-  const open = new Set([data.root.i]);
-  const ready = { data, boxes, parent, depth, byLine, order, uses, made, open };
+  const open = new Set([data.root.i]), times = new Map(), alike = new Map();
+  const total = (box) => {
+    const found = (box.u || 0) + (box.c || []).reduce((sum, child) => sum + total(child), 0);
+    times.set(box.i, found);
+    return found;
+  };
+  total(data.root);
+  for (const box of order) if (isNode(box)) alike.set(signature(box), (alike.get(signature(box)) || 0) + 1);
+  const ready = { data, boxes, parent, depth, byLine, order, uses, made, open, times, alike };
   unfold(ready);
   data.ready = ready;
   return ready;
+}
+
+const isNode = (box) => ["operator", "value", "control", "kernel"].includes(box.k) && Boolean(box.d);
+const signature = (box) => box.t + " " + (box.s ? box.s.join(":") : "");
+
+function unlike(of, other) { // the nodes of a stage that another has not, and the boxes that hold such
+  const left = new Map(other.alike), found = new Set(), around = new Set();
+  for (const box of of.order) {
+    if (!isNode(box)) continue;
+    const count = left.get(signature(box)) || 0;
+    left.set(signature(box), count - 1);
+    if (count > 0) continue;
+    found.add(box.i);
+    for (let at = of.parent.get(box.i); at; at = of.parent.get(at.i)) around.add(at.i);
+  }
+  return { found, around };
 }
 
 function unfold(of) { // the outermost first, as long as it stays readable
@@ -54,6 +78,8 @@ const data_root = (of) => of.data.root;
 
 function show(index, keep) {
   stage = prepare(DATA.stages[index]);
+  stage.index = index;
+  $("times").hidden = !stage.times.get(stage.data.root.i);
   $("stage").value = index;
   chosen = null;
   draw();
@@ -86,14 +112,14 @@ function joints() { // the arrows that are drawn, by the box within which they a
     seen.add(key);
     const home = stage.parent.get(a.i).i;
     if (!within.has(home)) within.set(home, []);
-    within.get(home).push([a.i, b.i]);
+    within.get(home).push([a.i, b.i, arrow[3]]);
   }
   return within;
 }
 
 function layout(box, within, places) { // the size of a box; places of what is in it, relative to it
   if (!box.c || !stage.open.has(box.i)) {
-    return { w: Math.max(width(short(box.t)) + (box.c ? 34 : 0), 60), h: 28 };
+    return { w: Math.max(width(short(box.t)) + (box.c ? 34 : 0) + (timeOf(box) ? 62 : 0), 60), h: 28 };
   }
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: "TB", nodesep: 14, ranksep: 26, marginx: 12, marginy: 12 });
@@ -102,14 +128,19 @@ function layout(box, within, places) { // the size of a box; places of what is i
     const size = layout(child, within, places);
     graph.setNode(child.i, { width: size.w, height: size.h });
   }
-  for (const [a, b] of within.get(box.i) || []) graph.setEdge(a, b);
+  for (const [a, b, type] of within.get(box.i) || []) {
+    graph.setEdge(a, b, seen.types ? { type, width: 6 * short(type).length, height: 14, labelpos: "c" } : {});
+  }
   dagre.layout(graph);
   const title = 24, at = graph.graph();
   for (const child of box.c) {
     const node = graph.node(child.i);
     places.boxes.set(child.i, { x: node.x - node.width / 2, y: node.y - node.height / 2 + title, w: node.width, h: node.height });
   }
-  const lines = graph.edges().map((edge) => ({ ends: edge, points: graph.edge(edge).points.map((p) => [p.x, p.y + title]) }));
+  const lines = graph.edges().map((edge) => {
+    const told = graph.edge(edge);
+    return { ends: edge, points: told.points.map((p) => [p.x, p.y + title]), type: told.type, at: [told.x, told.y + title] };
+  });
   places.lines.set(box.i, lines);
   return { w: Math.max(at.width || 0, width(short(box.t)) + 40), h: (at.height || 0) + title };
 }
@@ -126,51 +157,73 @@ function element(name, attributes, ...children) {
 const KINDS = { operator: "operator", value: "value", control: "control flow", kernel: "machine code", call: "call",
   edge: "what goes in or out", repeat: "repeated parts", piece: "part of a long program" };
 
+const timeOf = (box) => (seen.times && stage.times.get(box.i)) || 0; // in microseconds
+const spelled = (time) => (time < 1000 ? `${time.toFixed(1)} µs` : `${(time / 1000).toFixed(2)} ms`);
+
 function draw() {
-  const svg = $("graph"), places = { boxes: new Map(), lines: new Map() };
-  const size = layout(stage.data.root, joints(), places);
-  stage.size = size;
+  const before = seen.compare && stage.index > 0 ? prepare(DATA.stages[stage.index - 1]) : null;
+  $("before").toggleAttribute("hidden", before === null); // SVG has no property of that name
+  const now = stage;
+  if (before) {
+    stage = before;
+    $("before").replaceChildren(pictured("was", unlike(before, now), "removed", "− "));
+    stage = now;
+  }
+  $("graph").replaceChildren(pictured("box", before && unlike(now, before), "added", "+ "));
+  place();
+  mark();
+}
+
+function pictured(prefix, changed, word, sign) { // the stage as SVG; what has changed is marked with a word and a sign
+  const places = { boxes: new Map(), lines: new Map() };
+  stage.size = layout(stage.data.root, joints(), places);
   stage.at = new Map();
-  const all = element("g", { id: "all" });
-  all.append(element("defs", {}, element("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7,
-    markerHeight: 7, orient: "auto" }, element("path", { id: "tip", d: "M0 0L8 4L0 8z" }))));
+  const all = element("g", { class: "all" }), whole = stage.times.get(stage.data.root.i);
+  all.append(element("defs", {}, element("marker", { id: prefix + "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7,
+    markerHeight: 7, orient: "auto" }, element("path", { class: "tip", d: "M0 0L8 4L0 8z" }))));
   const inside = (box, group, left, top) => {
     for (const line of places.lines.get(box.i) || []) {
-      const path = element("path", { class: "arrow", "marker-end": "url(#head)",
+      const path = element("path", { class: "arrow", "marker-end": `url(#${prefix}head)`,
         d: "M" + line.points.map((p) => p.join(" ")).join("L") });
       path.dataset.from = line.ends.v; path.dataset.to = line.ends.w;
       group.append(path);
+      if (line.type) group.append(element("text", { class: "type", x: line.at[0], y: line.at[1] + 4, "text-anchor": "middle" }, short(line.type)));
     }
     for (const child of box.c) {
-      const place = places.boxes.get(child.i), isOpen = child.c && stage.open.has(child.i);
+      const place = places.boxes.get(child.i), isOpen = child.c && stage.open.has(child.i), time = timeOf(child);
       const x = left + place.x, y = top + place.y;
       stage.at.set(child.i, { x, y, w: place.w, h: place.h });
-      const label = `${child.t}, ${KINDS[child.k]}` + (child.c ? `, ${child.c.length} within` : "");
-      const made = element("g", { class: "box" + (isOpen ? " open" : ""), id: "box" + child.i, tabindex: -1,
-        transform: `translate(${place.x} ${place.y})`, role: "treeitem", "aria-label": label });
+      const isChanged = changed && (changed.found.has(child.i) || (!isOpen && changed.around.has(child.i)));
+      const label = `${child.t}, ${KINDS[child.k]}` + (child.c ? `, ${child.c.length} within` : "") +
+        (isChanged ? `, ${word}` : "") + (time ? `, ${spelled(time)}` : "");
+      const made = element("g", { class: "box" + (isOpen ? " open" : "") + (isChanged ? " " + word : ""), id: prefix + child.i,
+        tabindex: -1, transform: `translate(${place.x} ${place.y})`, role: "treeitem", "aria-label": label });
       if (child.c) made.setAttribute("aria-expanded", String(isOpen));
-      made.append(element("rect", { width: place.w, height: place.h, rx: child.k === "operator" ? 3 : 9 }));
+      const back = element("rect", { width: place.w, height: place.h, rx: child.k === "operator" ? 3 : 9 });
+      if (time && !isOpen) back.setAttribute("style", `fill: color-mix(in srgb, var(--heat) ${Math.round(100 * time / whole)}%, var(--back))`);
+      made.append(back);
       made.append(element("rect", { class: "stripe", width: 5, height: isOpen ? 24 : place.h, rx: 2, style: `fill: var(--${child.k})` }));
       const text = element("text", { x: 12, y: isOpen ? 17 : place.h / 2 + 4 });
-      text.textContent = (child.c ? (isOpen ? "▾ " : "▸ ") : child.k === "kernel" ? "⚙ " : "") + short(child.t);
+      text.textContent = (isChanged ? sign : "") + (child.c ? (isOpen ? "▾ " : "▸ ") : child.k === "kernel" ? "⚙ " : "") + short(child.t);
       made.append(text, element("title", {}, child.d || child.t));
-      if (child.c && !isOpen) {
-        const count = element("text", { class: "count", x: place.w - 6, y: place.h / 2 + 4, "text-anchor": "end" });
-        count.textContent = child.c.length;
-        made.append(count);
+      const count = child.c && !isOpen ? String(child.c.length) : "";
+      if (count || time) {
+        const told = element("text", { class: time ? "time" : "count", x: place.w - 6, y: isOpen ? 17 : place.h / 2 + 4, "text-anchor": "end" });
+        told.textContent = time ? spelled(time) + (count ? ` · ${count}` : "") : count;
+        made.append(told);
       }
       group.append(made);
       if (isOpen) inside(child, made, x, y);
     }
   };
   if (stage.data.root.c) inside(stage.data.root, all, 0, 0);
-  svg.replaceChildren(all);
-  place();
-  mark();
+  return all;
 }
 
 function place() {
-  $("all").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+  for (const all of document.querySelectorAll("svg > .all")) {
+    all.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+  }
 }
 
 function fit(least) { // with a least scale, what is too large begins at its top
@@ -307,7 +360,15 @@ function showDetails() {
     const stageData = stage.data;
     add("h2", stageData.name);
     const count = stage.order.filter((box) => !["edge", "piece", "repeat", "call"].includes(box.k)).length;
-    add("p", `${count} nodes`);
+    const whole = stage.times.get(stage.data.root.i);
+    add("p", `${count} nodes` + (whole ? `, ${spelled(whole)}` : ""));
+    const kernels = new Set(stage.order.flatMap((box) => box.n || []));
+    if (kernels.size) add("h2", "Kernels");
+    for (const number of kernels) {
+      const boxes = stage.order.filter((box) => (box.n || []).includes(number));
+      const text = `Kernel ${number + 1}: ${boxes.length} node${boxes.length === 1 ? "" : "s"}`;
+      pane.append(button(text, () => reveal(boxes[0].i), "link"));
+    }
     if (stageData.diff) {
       add("h2", "What changed");
       const pre = add("pre", "");
@@ -325,6 +386,8 @@ function showDetails() {
   add("h2", box.t);
   add("p", KINDS[box.k] + (box.c ? `, ${box.c.length} within` : ""));
   if (box.d) add("pre", box.d);
+  const time = stage.times.get(box.i), whole = stage.times.get(stage.data.root.i);
+  if (time) add("p", `${spelled(time)} of ${spelled(whole)}, ${Math.round(100 * time / whole)} %`);
   if (box.s) {
     const file = DATA.files[box.s[0]];
     add("p", `${file.name || "line"}:${file.first + box.s[1]}`);
@@ -346,7 +409,11 @@ function showDetails() {
   share("May share memory with", (other) => meets(box.m, other.m));
   share("Is written to by", (other) => meets(box.m, other.w));
   share("May write to", (other) => meets(box.w, other.m));
-  for (const number of box.n || []) { add("h2", "Kernel"); add("pre", DATA.kernels[number]); }
+  for (const number of box.n || []) {
+    add("h2", `Kernel ${number + 1}`);
+    add("pre", DATA.kernels[number]);
+    share("Runs this kernel too", (other) => (other.n || []).includes(number));
+  }
 }
 
 // ------------------------------------------------------------------------------------------------------------- events
@@ -373,14 +440,35 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const acts = { "/": () => $("search").focus(), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(0.05),
+    t: () => toggleSeen("types"), m: () => toggleSeen("times"), c: () => toggleSeen("compare"),
     Escape: () => { chosen = null; mark(); showSource(); showDetails(); } };
   if (event.key.startsWith("Arrow")) { move(event.key); event.preventDefault(); }
   else if (acts[event.key]) { acts[event.key](); event.preventDefault(); }
   else if ((event.key === "Enter" || event.key === " ") && chosen !== null && event.target.closest("#graph")) { toggle(chosen); event.preventDefault(); }
 });
 
+function toggleSeen(what) {
+  seen[what] = !seen[what];
+  $(what).setAttribute("aria-pressed", String(seen[what]));
+  draw();
+  fit(0.7);
+}
+for (const what of Object.keys(seen)) $(what).addEventListener("click", () => toggleSeen(what));
+
 let held = null;
-$("graph").addEventListener("pointerdown", (event) => { held = { x: event.clientX, y: event.clientY, moved: false }; });
+const hold = (event) => { held = { x: event.clientX, y: event.clientY, moved: false }; };
+$("graph").addEventListener("pointerdown", hold);
+$("before").addEventListener("pointerdown", hold);
+$("before").addEventListener("click", (event) => { // folds, or leads to what comes of the same line
+  const made = event.target.closest(".box"), moved = held && held.moved;
+  held = null;
+  if (moved || !made) return;
+  const before = prepare(DATA.stages[stage.index - 1]), box = before.boxes.get(Number(made.id.slice(3)));
+  if (box.c) {
+    if (before.open.has(box.i)) before.open.delete(box.i); else before.open.add(box.i);
+    draw();
+  } else if (box.s && stage.byLine.has(box.s.join(":"))) reveal(stage.byLine.get(box.s.join(":"))[0].i);
+});
 window.addEventListener("pointermove", (event) => {
   if (!held || !event.buttons) return;
   const dx = event.clientX - held.x, dy = event.clientY - held.y;
@@ -398,13 +486,15 @@ $("graph").addEventListener("click", (event) => {
   const id = Number(made.id.slice(3)), box = stage.boxes.get(id);
   if (box.c) toggle(id); else choose(id);
 });
-$("graph").addEventListener("wheel", (event) => {
+const turn = (event) => {
   event.preventDefault();
-  const room = $("graph").getBoundingClientRect();
+  const room = event.currentTarget.getBoundingClientRect();
   if (event.ctrlKey || event.deltaMode === 0 && Math.abs(event.deltaY) >= 50) {
     zoom(Math.exp(-event.deltaY / 500), event.clientX - room.left, event.clientY - room.top);
   } else { view.x -= event.deltaX; view.y -= event.deltaY; place(); }
-}, { passive: false });
+};
+$("graph").addEventListener("wheel", turn, { passive: false });
+$("before").addEventListener("wheel", turn, { passive: false });
 $("search").addEventListener("input", showFound);
 $("stage").addEventListener("change", () => show(Number($("stage").value)));
 const step = (by) => { const to = Number($("stage").value) + by; if (to >= 0 && to < DATA.stages.length) show(to); };
@@ -425,7 +515,7 @@ $("svg").addEventListener("click", () => {
   const copy = $("graph").cloneNode(true), styles = getComputedStyle(document.documentElement);
   copy.setAttribute("viewBox", `0 0 ${stage.size.w} ${stage.size.h}`);
   copy.setAttribute("xmlns", SVG);
-  copy.querySelector("#all").removeAttribute("transform");
+  copy.querySelector(".all").removeAttribute("transform");
   let rules = document.querySelector("style").textContent.replace(/light-dark\(([^,]+),[^)]*\)/g, "$1");
   rules = rules.replace(/body \{[^}]*\}/, "");
   copy.prepend(element("style", {}, rules));
