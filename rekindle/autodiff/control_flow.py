@@ -35,7 +35,7 @@ def through_branches(scope: Scope, step: Step, node: Node) -> None:
         for index, output in enumerate(node.outputs)
         if output in scope.gradients
     ]
-    back = graph.insert_node(graph.create("prim::If", [scope.mirror(node.input)], outputs=0))
+    back = graph.insert_node(graph.create("prim::If", [scope.asked(node.input)], outputs=0))
     found: list[dict[Value, Value]] = []
     for forward, steps in zip(node.blocks, step.blocks, strict=True):
         inner = scope.inner(forward, back.add_block())
@@ -148,7 +148,7 @@ class _Turns:
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
-        inputs = [scope.mirror(turns), true]
+        inputs = [scope.asked(turns), true]
         for start, type in zip(starts, types, strict=True):
             if type is not None:
                 inputs.append(_fitted(scope, scope.place.block, start, type))

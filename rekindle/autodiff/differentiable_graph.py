@@ -21,6 +21,7 @@ from torch.nn import Parameter
 from rekindle.autodiff.gradient import Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.sizes import backward_with, can_be_known, follow_from_sizes, forward_without, kept_numbers
+from rekindle.errors import DifferentiationError
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
@@ -60,7 +61,11 @@ class DifferentiableOperation:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs):
-                return self.derivative(wanted).run(inputs)
+                try:
+                    derivative = self.derivative(wanted)
+                except DifferentiationError:  # PyTorch refuses it too, in words of its own
+                    return callable_of(self.graph, "differentiable graph")(*inputs)
+                return derivative.run(inputs)
         if self._plain is None:
             self._plain = callable_of(self.graph, "differentiable graph", optimized=True)
         return self._plain(*inputs)

@@ -52,6 +52,9 @@ class _HandingOut:
     def run(self) -> None:
         read = self.backward.read
         first = len(self.graph.inputs) - len(read)
+        for value in [value for value in read if value.node.kind == "prim::Constant"]:
+            self._reading(value).replace_all_uses_with(self._known(value))
+            self._forget(value)
         while True:
             inner = [index for index, value in enumerate(read) if block_of(value).owning_node is not None]
             if not inner:

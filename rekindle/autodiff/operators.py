@@ -262,6 +262,20 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
     return value.to(self.dtype)
 
 
+@implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")
+def with_value(self: Tensor, value: Tensor) -> Tensor:
+    """What ``self`` is when ``value`` was written to it where gradients are not recorded: its gradient is that of
+    ``self``."""
+    return value.to(self.dtype, copy=True).expand_as(self)
+
+
+@implements("autodiff::with_value_(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+def with_value_(self: Tensor, value: Tensor) -> Tensor:
+    """The write, as it stands until programs write to nothing any more."""
+    with torch.no_grad():
+        return self.copy_(value)
+
+
 # ----------------------------------------------------------------------------------- beginning and end of a way back
 
 

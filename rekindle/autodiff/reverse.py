@@ -49,6 +49,8 @@ class Way:
     graph: Graph = field(default_factory=Graph)
     mirrored: dict[Value, Value] = field(default_factory=dict)
     """What stands here for a value of the forward graph."""
+    asked: dict[Value, Value] = field(default_factory=dict)
+    """The same for what decides which blocks run."""
     read: list[Value] = field(default_factory=list)
     scopes: dict[Block, Scope] = field(default_factory=dict)
     """By the block of the forward graph that a scope goes back through."""
@@ -97,6 +99,21 @@ class Scope:
                 found = way.graph.add_input(type=value.type)
                 way.read.append(value)
             way.mirrored[value] = found
+        return found
+
+    def asked(self, value: Value) -> Value:
+        """What stands for a value of the forward graph that decides which blocks run, and how often: an input, even if
+        it is a constant, so that no pass takes a block away before what is read there has been handed out."""
+        way = self.way
+        found = way.asked.get(value)
+        if found is None:
+            found = way.mirrored.get(value) if value.node.kind != "prim::Constant" else None
+            if found is None:
+                found = way.graph.add_input(type=value.type)
+                way.read.append(value)
+                if value.node.kind != "prim::Constant":
+                    way.mirrored[value] = found
+            way.asked[value] = found
         return found
 
     def constant(self, value: object, type: Type | None = None) -> Value:

@@ -154,7 +154,35 @@ def needing_gradients(steps: Sequence[Step], inputs: Collection[Value]) -> set[V
     """The values that gradients go through, if those of ``inputs`` are wanted."""
     found = set(inputs)
     _mark(steps, found)
+    _check(steps, found)
     return found
+
+
+_WITHOUT_GRADIENT: Final = {
+    "aten::soft_margin_loss": "target",
+    "aten::binary_cross_entropy": "weight",
+    "aten::binary_cross_entropy_with_logits": "weight",
+    "aten::nll_loss": "weight",
+    "aten::nll_loss2d": "weight",
+    "aten::nll_loss_nd": "weight",
+    "aten::cross_entropy_loss": "weight",
+    "aten::multi_margin_loss": "weight",
+}
+"""Arguments by which PyTorch refuses gradients, instead of having none."""
+
+
+def _check(steps: Sequence[Step], found: Collection[Value]) -> None:
+    for step in steps:
+        for inner in step.blocks:
+            _check(inner, found)
+        schema = None if step.formula is None else step.formula.schema
+        name = None if schema is None else _WITHOUT_GRADIENT.get(schema.name)
+        if name is not None and schema is not None and step.values[name] in found:
+            raise DifferentiationError(
+                f"{schema.name} is not differentiable with respect to its argument '{name}'",
+                None if step.node is None else step.node.range,
+                hint="detach that argument",
+            )
 
 
 def _mark(steps: Sequence[Step], found: set[Value]) -> None:

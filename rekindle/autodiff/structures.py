@@ -41,7 +41,7 @@ def through(scope: Scope, node: Node) -> bool:
         case "autodiff::plus" | "autodiff::sum_of" | "autodiff::added":
             for value in node.inputs:
                 scope.add(value, scope.of(node.output))
-        case "autodiff::or_zeros":
+        case "autodiff::or_zeros" | "autodiff::with_value":
             scope.add(node.inputs[0], scope.of(node.output))
         case _ if node.kind in _OWN:
             gradient = scope.as_value(scope.gradients[node.output])
@@ -153,7 +153,8 @@ def elements_of(scope: Scope, gradient: GradientOf, count: int) -> list[Gradient
 
 def _chunk(scope: Scope, node: Node) -> None:
     gradients = [scope.of(output) for output in node.outputs]
-    parts = [] if None not in gradients else [scope.mirror(output) for output in node.outputs]
+    is_whole = all(isinstance(gradient, Value) and isinstance(gradient.type, TensorType) for gradient in gradients)
+    parts = [] if is_whole else [scope.mirror(output) for output in node.outputs]
     whole = scope.as_value(gradients)
     sizes = scope.insert("prim::ListConstruct", parts, ListType(TENSOR))
     inputs = [whole, sizes, scope.constant(node["dim"])]

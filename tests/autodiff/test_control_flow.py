@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 import rekindle
 from rekindle.autodiff import Gradient, differentiate
@@ -158,3 +159,23 @@ def test_a_root_whose_gradient_does_not_exist() -> None:
     second = gradient.backward_for([False, True]).graph
     verify(second)
     assert len(second.inputs) < len(gradient.backward.inputs)
+
+
+def test_a_branch_that_turns_out_to_be_known() -> None:
+    """The branches of ``multi_head_attention_forward`` nest, and some conditions are constants once formulas are
+    written out."""
+
+    def attend(q: Tensor, k: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        out, weights = F.multi_head_attention_forward(
+            *(q, k, k, 4, 2, w, b, None, None, False, 0.0, torch.eye(4, dtype=q.dtype), None),
+        )
+        return out if weights is None else out * weights.sum()
+
+    torch.manual_seed(2)
+    sizes = ((3, 1, 4), (5, 1, 4), (12, 4), (12,))
+    arguments = [torch.randn(size, dtype=torch.float64) for size in sizes]
+    graph = graph_of(attend)
+    gradient = differentiate(graph, [True] * 4)
+    leaves = [value.clone().requires_grad_() for value in arguments]
+    expected = torch.autograd.grad(attend(*leaves).sum(), leaves)
+    torch.testing.assert_close(gradients(gradient, arguments), list(expected))

@@ -330,3 +330,20 @@ def test_inference_mode_wins_over_grad_mode() -> None:
     with torch.inference_mode(), torch.enable_grad():
         assert not run_single()(*pair()).requires_grad
         assert not single(*pair()).requires_grad
+
+
+def test_gradients_that_eager_refuses() -> None:
+    def loss(x: Tensor, target: Tensor) -> Tensor:
+        return torch.nn.functional.soft_margin_loss(torch.tanh(x) * 2, target)
+
+    messages = []
+    for function in (DifferentiableOperation(graph_of(loss)), loss):
+        with pytest.raises(RuntimeError) as caught:
+            function(*pair())
+        messages.append(str(caught.value).partition("\n")[0])
+        x, target = pair()
+        function(x, target.detach()).backward()
+    assert messages == [messages[1]] * 2
+    assert messages[0].startswith(
+        "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'"
+    )

@@ -16,7 +16,7 @@ from typing import Final
 
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.steps import is_differentiable_type
-from rekindle.autodiff.writes import writes_to
+from rekindle.autodiff.writes import functional_form, writes_to
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node
 from rekindle.ir.types import ClassType, TensorType
@@ -104,11 +104,8 @@ def _detach(within: list[Node], end: Node) -> None:
     graph = end.graph
     for node in within:
         if writes_to(node) and may_hold_tensor(node.inputs[0].type) and node.inputs[0].node not in within:
-            raise DifferentiationError(
-                "gradients cannot go back through a write within no_grad",
-                node.range,
-                hint="compute a new value instead of writing to one",
-            )
+            _write_without(node)
+            continue
         for output in node.outputs:
             outside = [use for use in output.uses if use.user.is_after(end) or use.user.kind == "prim::Return"]
             outside = [use for use in outside if not _is_within(use.user, within)]
@@ -124,6 +121,28 @@ def _detach(within: list[Node], end: Node) -> None:
                 detached = graph.insert("aten::detach", [output])
             for use in outside:
                 use.user.replace_input(use.offset, detached)
+
+
+def _write_without(node: Node) -> None:
+    """Have a write to a tensor give it another value, and leave the way that gradients go through it."""
+    graph, written = node.graph, node.inputs[0]
+    if isinstance(written.type, TensorType):
+        with graph.inserting_before(node):
+            arguments = [
+                graph.insert("aten::detach", [value]) if isinstance(value.type, TensorType) else value
+                for value in node.inputs
+            ]
+            form = functional_form(graph, node, arguments)
+            if form is not None:
+                graph.insert("autodiff::with_value_", [written, form[0]], range=node.range)
+                node.output.replace_all_uses_with(written)
+                node.destroy()
+                return
+    raise DifferentiationError(
+        "gradients cannot go back through a write within no_grad",
+        node.range,
+        hint="compute a new value instead of writing to one",
+    )
 
 
 def _is_within(user: Node, within: list[Node]) -> bool:

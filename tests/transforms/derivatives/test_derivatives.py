@@ -350,3 +350,28 @@ def test_refusals_of_writes() -> None:
         "            ^^^^^^^^^\n"
         "Hint: compute a new value instead of writing to one"
     )
+
+
+def test_writes_where_gradients_are_not_recorded() -> None:
+    """They change values, and leave the way that gradients go: ``gaussian_nll_loss`` clamps the variance so."""
+
+    def loss(x: Tensor, y: Tensor, n: int) -> Tensor:
+        z = y.clone()
+        with torch.no_grad():
+            z.clamp_(min=0.5)
+        return torch.nn.functional.gaussian_nll_loss(x, y * 2, z, full=True) * n
+
+    x, y, n = arguments()
+    found = rekindle.grad(loss, argnums=(0, 1))(x, y, n)
+    torch.testing.assert_close(found, torch.func.grad(loss, argnums=(0, 1))(x, y, n))
+
+
+def test_arguments_that_have_no_gradient() -> None:
+    def loss(x: Tensor, y: Tensor) -> Tensor:
+        return torch.nn.functional.soft_margin_loss(x, y)
+
+    with pytest.raises(rekindle.errors.DifferentiationError) as found:
+        rekindle.grad(loss, argnums=1)
+    assert str(found.value).splitlines()[0] == (
+        "aten::soft_margin_loss is not differentiable with respect to its argument 'target'"
+    )
