@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled fuzz golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -111,6 +111,9 @@ sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousa
 
 sweep-exports: setup ## programs that leave for Export IR, beside PyTorch's converter
 	$(BIN)/python -m tests.sweeps.exports --full
+
+sweep-imports: setup ## programs of torch.export, imported, saved, and exported again
+	$(BIN)/python -m tests.sweeps.imports --full
 
 sweep-compiled: setup ## PyTorch's operator database through torch.compile with our backend
 	$(BIN)/python -m tests.sweeps.compiled --full --jobs 2

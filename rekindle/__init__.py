@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         to_exported_methods as to_exported_methods,
     )
     from rekindle.importing.backend import backend as backend
+    from rekindle.importing.program import from_exported as from_exported
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.asynchrony import Await as Await
     from rekindle.program.asynchrony import (
@@ -129,6 +130,7 @@ _HOMES: Final[dict[str, str]] = {
     "export": "rekindle.scripting.markers",
     "fork": "rekindle.program.asynchrony",
     "freeze": "rekindle.api.freezing",
+    "from_exported": "rekindle.importing.program",
     "ignore": "rekindle.scripting.markers",
     "inspect": "rekindle.archive.inspect",
     "install": "rekindle.api.install",

@@ -17,6 +17,7 @@ from rekindle.cli.convert import convert
 from rekindle.cli.diff import diff
 from rekindle.cli.exits import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.cli.export import export
+from rekindle.cli.import_ import import_
 from rekindle.cli.inspect import inspect
 from rekindle.cli.report import report
 from rekindle.cli.run import run
@@ -35,7 +36,7 @@ def cli() -> None:
     """
 
 
-for command in (convert, diff, export, inspect, report, run, run_script, show):
+for command in (convert, diff, export, import_, inspect, report, run, run_script, show):
     cli.add_command(command)
 
 

@@ -9,11 +9,13 @@ import torch
 from torch import fx
 from torch._higher_order_ops.map import map_impl
 from torch._higher_order_ops.scan import scan_op
+from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled
 
 from rekindle.errors import CaptureError
 from rekindle.importing.reader import CALLS, Meaning, Reader, as_list, reads
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, TENSOR, ListType, Type, optional, unify
+from rekindle.tracing.grad_mode import enter_mode, exit_mode
 
 _FOREVER: Final = (1 << 63) - 1
 """The most turns that a loop can take: of those that only a condition ends."""
@@ -152,6 +154,17 @@ def _invoke(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapp
     """A graph that is called: its nodes."""
     module, _, *operands = args
     return reader.read(module, operands)
+
+
+@reads(wrap_with_set_grad_enabled)
+def _grad_mode(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    """A region in which gradients are recorded, or are not."""
+    enabled, module, *operands = args
+    place = reader.range
+    manager = enter_mode(reader.graph, bool(enabled), place)
+    result = reader.read(module, operands)
+    exit_mode(reader.graph, manager, place)
+    return result
 
 
 for _name in ("invoke_subgraph",):

@@ -28,12 +28,15 @@ import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 
-from rekindle.errors import UNKNOWN_RANGE, CaptureError, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, CaptureError, CompileError, SchemaError, SourceRange
 from rekindle.importing.places import place_of
 from rekindle.ir.graph import Block, Graph, Value
 
 Meaning = Any
 """A :class:`Value`, a Python constant, a ``GraphModule``, or a list or tuple of such."""
+
+LOST: Final = object()
+"""The meaning of what could not be read."""
 
 Handler = Callable[["Reader", fx.Node, Sequence[Meaning], Mapping[str, Meaning]], Meaning]
 """What reads a call: it makes nodes at the graph's insertion point, and tells what the call means."""
@@ -70,7 +73,7 @@ class Reader:
     fallback: Handler | None = None
     overrides: Mapping[object, Handler] = field(default_factory=dict)
     """What reads certain calls here rather than what :data:`CALLS` has."""
-    problems: list[CaptureError] = field(default_factory=list)
+    problems: list[CompileError] = field(default_factory=list)
     range: SourceRange = UNKNOWN_RANGE
     """The place of the node that is read."""
 
@@ -101,12 +104,14 @@ class Reader:
             )
         args = self._looked_up(node.args, env)
         kwargs = self._looked_up(node.kwargs, env)
+        if any(env.get(used) is LOST for used in node.all_input_nodes):
+            return LOST
         try:
             meaning = self._call(node, args, kwargs)
-        except CaptureError as problem:
+        except (CaptureError, SchemaError) as problem:
             if self.fallback is None:
                 self.problems.append(problem)
-                return None
+                return LOST
             meaning = self.fallback(self, node, args, kwargs)
         if isinstance(meaning, Value) and not meaning.has_name:
             meaning.set_name(node.name)

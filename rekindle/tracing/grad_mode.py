@@ -70,9 +70,7 @@ class GradMode:
             shared += 1
         self._exit_to(graph, shared)
         for region in wanted[shared:]:
-            manager = _create(graph, region)
-            graph.insert_node(graph.create("prim::Enter", [manager], types=[NONE], range=region.place))
-            self._entered.append((region, manager))
+            self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
         """The regions around what comes now, with one more where the mode was set by other means."""
@@ -90,7 +88,7 @@ class GradMode:
     def _exit_to(self, graph: Graph, count: int) -> None:
         while len(self._entered) > count:
             region, manager = self._entered.pop()
-            graph.insert_node(graph.create("prim::Exit", [manager], types=[TENSOR], range=region.place))
+            exit_mode(graph, manager, region.place)
 
     def finish(self, graph: Graph) -> None:
         """Leave what was entered in the method that ends."""
@@ -131,15 +129,22 @@ def _custom_function() -> FrameType | None:
     return frame
 
 
-def _create(graph: Graph, region: _Region) -> Value:
-    """An object of PyTorch's class, as scripted programs make it."""
-    type = class_type_of(torch.enable_grad if region.enabled else torch.no_grad)
-    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=region.place)).output
+def enter_mode(graph: Graph, enabled: bool, place: SourceRange) -> Value:
+    """Enter a region in which gradients are recorded, or are not: an object of PyTorch's class, as scripted programs
+    make it."""
+    type = class_type_of(torch.enable_grad if enabled else torch.no_grad)
+    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=place)).output
     if "__init__" in type.methods:
         attributes = {"name": "__init__"}
-        call = graph.create("prim::CallMethod", [made], types=[NONE], attributes=attributes, range=region.place)
+        call = graph.create("prim::CallMethod", [made], types=[NONE], attributes=attributes, range=place)
         graph.insert_node(call)
+    graph.insert_node(graph.create("prim::Enter", [made], types=[NONE], range=place))
     return made
+
+
+def exit_mode(graph: Graph, manager: Value, place: SourceRange) -> None:
+    """Leave the region that :func:`enter_mode` entered."""
+    graph.insert_node(graph.create("prim::Exit", [manager], types=[TENSOR], range=place))
 
 
 # --------------------------------------------------------------------------------------------------------- what is seen

@@ -1,0 +1,82 @@
+"""``rekindle import``: a file of ``torch.export`` as an archive."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from rekindle.archive.load import load
+from rekindle.archive.save import save
+from rekindle.cli.comparison import difference_of
+from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.progress import working
+from rekindle.errors import CompileError
+from rekindle.importing.program import from_exported
+
+_ROUNDS: Final = 3
+"""So many calls are compared: of the example, and of others of its sizes."""
+
+
+@click.command(name="import")
+@click.argument("program")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The archive to write: model.pt.")
+@click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+def import_(program: str, output: str, check: bool, tolerance: float) -> int:
+    """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
+    try:
+        exported = torch.export.load(program)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise Trouble(f"{program}: {first_line(error)}") from None
+    try:
+        with working("Importing"):
+            module = from_exported(exported)
+    except CompileError as error:
+        raise ProgramFailed(str(error)) from None
+    try:
+        save(module, output)
+    except OSError as error:
+        raise Trouble(f"{output}: {first_line(error)}") from None
+    if not check:
+        return OK
+    if exported.example_inputs is None:
+        raise click.UsageError(f"{program} holds no example of its arguments to run it with")
+    told = list(_differences(exported, output, tolerance))
+    for line in told:
+        click.echo(line)
+    return NO if any(not line.endswith("agree") for line in told) else OK
+
+
+def _differences(exported: ExportedProgram, output: str, tolerance: float) -> Iterator[str]:
+    """A line for each call of both: that they agree, or how they differ."""
+    theirs, ours = exported.module(), load(output)
+    args, kwargs = exported.example_inputs or ((), {})
+    torch.manual_seed(0)
+    for number in range(1, _ROUNDS + 1):
+        given = (args, kwargs) if number == 1 else pytree.tree_map_only(torch.Tensor, _another, (args, kwargs))
+        found, wanted = (_result(each, copy.deepcopy(given), number) for each in (ours, theirs))
+        difference = difference_of(found, wanted, tolerance)
+        yield f"call {number}: {'agree' if difference is None else difference}"
+
+
+def _another(example: torch.Tensor) -> torch.Tensor:
+    """A tensor like the example with other numbers; of ints, the same ones in another order."""
+    if example.is_floating_point() or example.is_complex():
+        return torch.randn_like(example)
+    return example.flatten()[torch.randperm(example.numel())].view(example.shape)
+
+
+def _result(program: Any, given: tuple[Any, Any], seed: int) -> Any:
+    """The leaves of the result of a call; where it raises, that it does."""
+    torch.manual_seed(seed)
+    try:
+        with torch.no_grad():
+            return pytree.tree_leaves(program(*given[0], **given[1]))
+    except Exception:  # a program may raise anything
+        return "an error"

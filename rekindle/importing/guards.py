@@ -1,0 +1,164 @@
+"""What an exported program demands of its arguments: ranks, sizes, numbers, and what holds between sizes.
+
+``torch.export`` keeps the sizes that may differ as symbols, their ranges in ``range_constraints``, and what else it has
+found to be necessary as texts of Python. All of it becomes branches that raise.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument
+from torch.utils._sympy.solve import try_solve
+
+from rekindle.importing.expressions import Unreadable, guard_value, value_of_expression
+from rekindle.importing.operators import check
+from rekindle.importing.reader import Reader
+from rekindle.importing.structures import Leaf
+from rekindle.ir.graph import Value
+
+_SMALLEST: Final = 2
+"""What torch.export takes every symbolic size to be at least, and does not check."""
+
+
+def check_arguments(
+    reader: Reader,
+    program: ExportedProgram,
+    leaves: Sequence[Leaf],
+    placeholders: Sequence[fx.Node],
+    values: Sequence[Value],
+) -> None:
+    """Have the program raise a RuntimeError where an argument is not as it was exported for. ``leaves`` are the
+    arguments, with what the graph calls them and the values that stand for them."""
+    guards = _Guards(reader, program)
+    for leaf, node, value in zip(leaves, placeholders, values, strict=True):
+        if isinstance(leaf.argument, ConstantArgument):
+            guards.constant(leaf, value)
+        else:
+            guards.sizes(leaf, node.meta.get("val"), value)
+    guards.derived()
+    guards.ranges()
+    guards.texts({leaf.path: value for leaf, value in zip(leaves, values, strict=True)})
+
+
+class _Guards:
+    def __init__(self, reader: Reader, program: ExportedProgram) -> None:
+        self.reader = reader
+        self.program = program
+        self.symbols: dict[sympy.Symbol, Value] = {}
+        """The values of the symbols, as far as an argument tells."""
+        self.places: dict[sympy.Symbol, str] = {}
+        """Which argument that was."""
+        self.open: list[tuple[str, sympy.Expr, Value]] = []
+        """Sizes that are computed from symbols."""
+
+    def constant(self, leaf: Leaf, value: Value) -> None:
+        """Hold an argument to the number, text or None that it was."""
+        wanted = leaf.argument.value
+        message = f"{leaf.path} must be {wanted!r}, as when the program was exported"
+        if isinstance(wanted, float) and math.isnan(wanted):
+            check(self.reader, self.reader.insert("aten::isnan", value), message)
+        else:
+            kind = "aten::__is__" if wanted is None else "aten::eq"
+            check(self.reader, self.reader.insert(kind, value, self.reader.value(wanted)), message)
+
+    def sizes(self, leaf: Leaf, known: Any, value: Value) -> None:
+        """Hold a tensor to its rank, and each size to what is known of it; the same for a number."""
+        reader = self.reader
+        if isinstance(known, torch.SymInt):
+            self._symbol(leaf.path, known, value)
+            return
+        if not isinstance(known, torch.Tensor):
+            return
+        rank = reader.insert("aten::dim", value)
+        check(
+            reader,
+            reader.insert("aten::eq", rank, known.dim()),
+            f"{leaf.path} must have {known.dim()} dimensions, as when the program was exported",
+        )
+        for index, size in enumerate(known.shape):
+            found = reader.insert("aten::size", value, index)
+            place = f"{leaf.path}.size({index})"
+            if isinstance(size, torch.SymInt):
+                self._symbol(place, size, found)
+            else:
+                message = f"{place} must be {size}, as when the program was exported"
+                check(reader, reader.insert("aten::eq", found, size), message)
+
+    def _symbol(self, place: str, size: torch.SymInt, value: Value) -> None:
+        expression = size.node.expr
+        if isinstance(expression, sympy.Symbol):
+            known = self.symbols.setdefault(expression, value)
+            first = self.places.setdefault(expression, place)
+            if known is not value:
+                equal = self.reader.insert("aten::eq", value, known)
+                check(self.reader, equal, f"{place} must be the same as {first}")
+        elif expression.is_Integer:
+            equal = self.reader.insert("aten::eq", value, int(expression))
+            check(self.reader, equal, f"{place} must be {expression}, as when the program was exported")
+        else:
+            self.open.append((place, expression, value))
+
+    def derived(self) -> None:
+        """Hold sizes that are computed from others to that."""
+        for place, expression, value in self.open:
+            missing = [symbol for symbol in expression.free_symbols if symbol not in self.symbols]
+            if len(missing) == 1:
+                self._solve(missing[0], place, expression, value)
+            elif missing:
+                continue
+            wanted = value_of_expression(self.reader, expression, self.symbols)
+            told = sympy.sstr(expression.subs({key: sympy.Symbol(text) for key, text in self.places.items()}))
+            check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {told}")
+
+    def _solve(self, symbol: sympy.Symbol, place: str, expression: sympy.Expr, value: Value) -> None:
+        """Find ``symbol`` from a size that is computed from it."""
+        own = sympy.Symbol("own", integer=True)
+        solution = try_solve(sympy.Eq(expression, own), symbol)
+        if solution is not None:
+            known = {**self.symbols, own: value}
+            self.symbols[symbol] = value_of_expression(self.reader, solution[1], known)
+            self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
+
+    def ranges(self) -> None:
+        """Hold symbols to their ranges."""
+        for symbol, allowed in self.program.range_constraints.items():
+            value = self.symbols.get(symbol)
+            if value is None:
+                continue
+            place = self.places[symbol]
+            for bound, kind, words in ((allowed.lower, "aten::ge", "or more"), (allowed.upper, "aten::le", "or less")):
+                if not bound.is_Integer or (kind == "aten::ge" and bound <= _SMALLEST):
+                    continue
+                holds = self.reader.insert(kind, value, int(bound))
+                check(self.reader, holds, f"{place} must be {bound} {words}")
+
+    def texts(self, arguments: Mapping[str, Value]) -> None:
+        """Hold arguments to the conditions that the program keeps as texts."""
+        names = {f"L['{_head(path)}']{path[len(_head(path)) :]}": value for path, value in arguments.items()}
+        for text in dict.fromkeys(self.program._guards_code):
+            shown = text
+            for source in names:
+                shown = shown.replace(source, source[3:].replace("']", "", 1))
+            try:
+                holds = guard_value(self.reader, ast.parse(text.strip(), mode="eval").body, names)
+            except (Unreadable, SyntaxError) as why:
+                warnings.warn(f"a condition of the program is not checked: {shown} ({why})", UserWarning, stacklevel=5)
+                continue
+            check(self.reader, holds, f"the program was exported for arguments with {shown}")
+
+
+def _head(path: str) -> str:
+    """The name that a path begins with."""
+    for index, letter in enumerate(path):
+        if letter in ".[":
+            return path[:index]
+    return path

@@ -1,0 +1,223 @@
+"""From a :class:`torch.export.ExportedProgram` to a compiled module.
+
+1. :mod:`rekindle.importing.skeleton` makes the modules: their names, parameters and buffers.
+2. Arguments are taken apart into the leaves that the graph takes (:mod:`rekindle.importing.structures`), and held to
+   what the program was exported for (:mod:`rekindle.importing.guards`).
+3. The graph is read node by node (:mod:`rekindle.importing.reader`). Nodes that came from a call of a module stand in
+   a block of their own, as those of a trace do.
+4. What the program changes is written back, the results are put together, and the blocks become methods
+   (:mod:`rekindle.tracing.scopes`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+
+import rekindle.importing.control_flow
+import rekindle.importing.operators
+import rekindle.importing.scalars  # noqa: F401  (these three fill the table of what reads calls)
+from rekindle.errors import CaptureError, CompileError, ProgramErrors
+from rekindle.importing.guards import check_arguments
+from rekindle.importing.reader import Meaning, Reader, as_list
+from rekindle.importing.skeleton import add_modules, calls_of, skeleton_of
+from rekindle.importing.structures import leaves_of, put_together, taken_apart, tree_of
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.program.module import ScriptModule
+from rekindle.tracing.modules import module_for_trace
+from rekindle.tracing.recorder import SCOPE, Path, Recorder
+from rekindle.tracing.scopes import lower_to_methods
+
+
+def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes]) -> ScriptModule:
+    """A compiled module that does what ``program`` does: a program of ``torch.export``, or a file of one (``.pt2``).
+
+    It has the parameters and buffers of the program under their names, and, as far as the program tells, its modules,
+    whose calls are methods. It takes and returns what the program does, holds its arguments to what that was exported
+    for, and writes to buffers and arguments where that does.
+
+    Raises:
+        CaptureError: the program holds what has no form here; ``errors`` has all that was found.
+    """
+    if not isinstance(program, ExportedProgram):
+        program = torch.export.load(program)
+    return _Import(program).run()
+
+
+class _Import:
+    def __init__(self, program: ExportedProgram) -> None:
+        self.program = program
+        self.signature = program.graph_signature
+        self.recorder = Recorder({}, {})
+        self.graph: Graph = self.recorder.graph
+        self.reader = Reader(self.graph, self.attribute)
+
+    def run(self) -> ScriptModule:
+        """Read the program."""
+        skeleton = skeleton_of(self.program)
+        add_modules(skeleton, self.program.graph_module)
+        module = module_for_trace(skeleton)
+        try:
+            names, env = self.arguments()
+            result = self.body(env)
+            if self.reader.problems:
+                raise _all_of(self.reader.problems)
+            lower_to_methods(self.recorder, [result], module, "forward", names)
+        finally:
+            self.recorder.close()
+        return module
+
+    # -------------------------------------------------------------------------------------------------------- arguments
+
+    def arguments(self) -> tuple[list[str], dict[fx.Node, Meaning]]:
+        """The names of the parameters of ``forward``, and the meanings of the placeholders."""
+        placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
+        env: dict[fx.Node, Meaning] = {}
+        leaves = []
+        for node, spec in zip(placeholders, self.signature.input_specs, strict=True):
+            if spec.kind is InputKind.USER_INPUT:
+                leaves.append((node, spec.arg))
+            else:
+                assert spec.target is not None
+                env[node] = self.recorder.attribute(tuple(spec.target.split(".")))
+        names, specs = self._parameters()
+        given = iter([argument for _, argument in leaves])
+        trees = [tree_of(spec, name, given) for name, spec in zip(names, specs, strict=True)]
+        inputs = [self.graph.add_input(name, tree.type) for name, tree in zip(names, trees, strict=True)]
+        values = [
+            value for tree, each in zip(trees, inputs, strict=True) for value in taken_apart(self.reader, each, tree)
+        ]
+        for (node, argument), value in zip(leaves, values, strict=True):
+            env[node] = argument.value if isinstance(argument, ConstantArgument) else value
+        checked = [leaf for tree in trees for leaf in leaves_of(tree)]
+        check_arguments(self.reader, self.program, checked, [node for node, _ in leaves], values)
+        return names, env
+
+    def _parameters(self) -> tuple[list[str], list[Any]]:
+        """The names of the parameters, and what each takes."""
+        args, kwargs = self.program.call_spec.in_spec.children()
+        specs = [*args.children(), *kwargs.children()]
+        known = self.program.module_call_graph[0].signature
+        names = getattr(known, "forward_arg_names", None) or []
+        if len(names) != len(specs):
+            names = [f"arg{index}" for index in range(len(args.children()))] + list(kwargs.context)
+        return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
+
+    def attribute(self, reader: Reader, module: fx.GraphModule, name: str) -> Meaning:
+        """What the module of a graph holds: a graph; a tensor, of a graph within."""
+        held: object = module
+        for part in name.split("."):
+            held = getattr(held, part)
+        return reader.value(held) if isinstance(held, torch.Tensor) else held
+
+    # ------------------------------------------------------------------------------------------------------------- body
+
+    def body(self, env: dict[fx.Node, Meaning]) -> Value:
+        """Read all nodes, each where its module was called; returns the result."""
+        module = self.program.graph_module
+        scopes = _Scopes(self.graph)
+        output: fx.Node | None = None
+        for node in module.graph.nodes:
+            if node.op == "output":
+                output = node
+            elif node.op != "placeholder":
+                scopes.enter(node)
+                env[node] = self.reader.read_node(module, node, env)
+        scopes.leave()
+        assert output is not None
+        if self.reader.problems:
+            raise _all_of(self.reader.problems)
+        return self.results([_looked_up(item, env) for item in as_list(output.args[0])], env)
+
+    def results(self, meanings: Sequence[Meaning], env: Mapping[fx.Node, Meaning]) -> Value:
+        """Write back what the program changes; returns the result that is put together."""
+        returned: list[Meaning] = []
+        by_name = {node.name: meaning for node, meaning in env.items() if node.op == "placeholder"}
+        for meaning, spec in zip(meanings, self.signature.output_specs, strict=True):
+            match spec.kind:
+                case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
+                    assert spec.target is not None
+                    self.write(self.recorder.attribute(tuple(spec.target.split("."))), meaning)
+                case OutputKind.USER_INPUT_MUTATION:
+                    self.write(by_name[spec.target or ""], meaning)
+                case OutputKind.USER_OUTPUT | OutputKind.LOSS_OUTPUT:
+                    is_constant = isinstance(spec.arg, ConstantArgument)
+                    returned.append(spec.arg.value if is_constant and meaning is None else meaning)
+                case _:
+                    self.reader.problems.append(
+                        CaptureError(f"the program returns a {spec.kind.name.lower().replace('_', ' ')}")
+                    )
+        spec_of_results = self.program.call_spec.out_spec
+        assert spec_of_results is not None
+        return put_together(self.reader, spec_of_results, iter(returned))
+
+    def write(self, held: Meaning, meaning: Meaning) -> None:
+        """Write what a tensor is by the end of a call into it."""
+        if not _is_same(meaning, held):
+            self.reader.insert("aten::copy_", held, meaning)
+
+
+def _is_same(meaning: Meaning, held: Meaning) -> bool:
+    """Whether a value is ``held`` itself, or what operators gave that write to it in place."""
+    while isinstance(meaning, Value) and meaning is not held:
+        node = meaning.node
+        schema = node.schema
+        alias = None if schema is None or not schema.arguments else schema.arguments[0].alias
+        if alias is None or not alias.is_write or meaning.offset:
+            return False
+        meaning = node.inputs[0]
+    return meaning is held
+
+
+def _looked_up(item: Any, env: Mapping[fx.Node, Meaning]) -> Meaning:
+    return env[item] if isinstance(item, fx.Node) else item
+
+
+def _all_of(problems: Sequence[CompileError]) -> Exception:
+    return problems[0] if len(problems) == 1 else ProgramErrors(problems)
+
+
+class _Scopes:
+    """The calls of modules that the insertion point of ``graph`` stands in."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.entered: list[tuple[Any, Path, Node]] = []
+
+    def enter(self, node: fx.Node) -> None:
+        """Go where ``node`` belongs. One of which nobody knows stays where the last one was."""
+        calls = calls_of(node)
+        if not calls:
+            return
+        wanted: list[tuple[Any, Path]] = []
+        for key, path, _ in calls:
+            around = wanted[-1][1] if wanted else ()
+            if len(path) > len(around) and path[: len(around)] == around:
+                wanted.append((key, path))
+        shared = 0
+        for (key, _, _), (other, _) in zip(self.entered, wanted, strict=False):
+            if key != other:
+                break
+            shared += 1
+        self._leave_to(shared)
+        for key, path in wanted[shared:]:
+            made = self.graph.create(SCOPE, outputs=0, attributes={"path": list(path)})
+            block = self.graph.insert_node(made).add_block()
+            self.entered.append((key, path, made))
+            self.graph.insert_point = block.return_node
+
+    def leave(self) -> None:
+        """Go back to the outermost block."""
+        self._leave_to(0)
+
+    def _leave_to(self, count: int) -> None:
+        if len(self.entered) > count:
+            outermost = self.entered[count][2]
+            del self.entered[count:]
+            self.graph.insert_point = outermost.next
