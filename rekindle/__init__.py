@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     )
     from rekindle.transforms.rewriting.rule import apply_rules as apply_rules, rewrite as rewrite
     from rekindle.transforms.vmap.function import vmap as vmap
-    from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid
+    from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg
 
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
@@ -165,6 +165,7 @@ _HOMES: Final[dict[str, str]] = {
     "uninstall": "rekindle.api.install",
     "to_dot": "rekindle.viz",
     "to_mermaid": "rekindle.viz",
+    "to_svg": "rekindle.viz",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",
     "unused": "rekindle.scripting.markers",
