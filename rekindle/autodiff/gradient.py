@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rekindle.autodiff.adding_up import add_up_at_once
 from rekindle.autodiff.captures import CLEANUP, Choice, Ledger, exactly, few, settle
 from rekindle.autodiff.handing_out import hand_out
 from rekindle.autodiff.places import constant
@@ -118,6 +119,7 @@ class _Structured:
                 value.type = value.type.element
         run_passes(graph, CLEANUP)
         run_passes(graph, CLEANUP)  # a branch that is known to be taken leaves more to be known
+        add_up_at_once(graph)
         return BackwardGraph(graph, tuple(range(len(graph.inputs) - len(roots))))
 
 

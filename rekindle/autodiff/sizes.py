@@ -15,7 +15,7 @@ from rekindle.autodiff.captures import CLEANUP
 from rekindle.autodiff.gradient import BackwardGraph, Gradient
 from rekindle.autodiff.places import constant
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import NONE
+from rekindle.ir.types import NONE, Type
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
 _OF_SIZES: Final = frozenset(
@@ -83,7 +83,9 @@ def can_be_known(gradient: Gradient, index: int, value: object) -> bool:
 
 
 def _is_nested(value: list[object]) -> bool:
-    return isinstance(value[0], list) and any(item is None or isinstance(item, list) for item in value[0])
+    if not isinstance(value[0], list) or not any(isinstance(item, list) or item is None for item in value[0]):
+        return False
+    return not all(isinstance(item, list) and all(isinstance(size, int) for size in item) for item in value[0])
 
 
 def _is_of_turns(value: Value) -> bool:
@@ -134,9 +136,17 @@ def _know_items(value: Value, item: object) -> None:
     """Write into a graph that all items of a list are this one."""
     for use in list(value.uses):
         found = use.user.output
-        known = constant(found.node.graph, item, NONE if item is None else found.type)
+        known = _constant(found.node.graph, item, found.type)
         found.replace_all_uses_with(known)
         use.user.destroy()
+
+
+def _constant(graph: Graph, item: object, type: Type) -> Value:
+    """A value at the start of ``graph``; a list of sizes is made of these."""
+    if not isinstance(item, list) or not item or not isinstance(item[0], list):
+        return constant(graph, item, NONE if item is None else type)
+    parts = [constant(graph, part, type.contained[0]) for part in item]
+    return graph.create("prim::ListConstruct", parts, types=[type]).insert_after(parts[0].node).output
 
 
 def _drop_sums(graph: Graph) -> None:

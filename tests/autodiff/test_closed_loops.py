@@ -128,6 +128,32 @@ def test_sizes_may_change() -> None:
             torch.testing.assert_close(found, torch.autograd.grad(loop(*inputs, 5).sum(), inputs))
 
 
+def layers(x: Tensor, w: Tensor, n: int) -> Tensor:
+    """Rows come in at each turn, so that what is added up for ``w`` has other sizes each time."""
+    for _ in range(n):
+        x = torch.tanh(F.linear(torch.cat([x, w[:1]]), w, w[0]))
+    return x
+
+
+def vectors(x: Tensor, w: Tensor, n: int) -> Tensor:
+    h = x[0] * 1
+    for _ in range(n):
+        h = torch.tanh(F.linear(h, w, x[1]) + h) + h
+    return h
+
+
+@pytest.mark.parametrize("program", [layers, vectors], ids=lambda program: program.__name__)
+def test_what_is_added_up_turn_by_turn(program: Program) -> None:
+    """Gradients of a weight and a bias are computed for many turns at once."""
+    graph = split(program)
+    assert not graph.find_nodes("prim::Loop")
+    run = callable_of(graph, "f")
+    for n in (1, 2, 5, 40, 40):
+        inputs = leaves()
+        found = torch.autograd.grad(total(run(*inputs, n)), inputs)
+        torch.testing.assert_close(found, torch.autograd.grad(total(program(*inputs, n)), inputs))
+
+
 def prints(x: Tensor, w: Tensor, n: int) -> Tensor:
     for _ in range(n):
         print("turn")  # noqa: T201

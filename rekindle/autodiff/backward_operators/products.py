@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -134,3 +135,69 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
     of_first = torch.ops.aten._cdist_backward(grad.contiguous(), a, b, p, result.contiguous())
     of_second = torch.ops.aten._cdist_backward(grad.mT.contiguous(), b, a, p, result.mT.contiguous())
     return sum_to(of_first, x1.shape), sum_to(of_second, x2.shape)
+
+
+_MANY: Final = 16
+"""Rows that make a product worth while."""
+
+
+@implements(
+    "autodiff::linear_weight_later(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor grad, Tensor input, Tensor? sum, "
+    "int[] size) -> Tensor?",
+    passes_on=True,
+)
+def linear_weight_later(
+    grads: list[Tensor], inputs: list[Tensor], grad: Tensor, input: Tensor, sum: Tensor | None, size: Sizes
+) -> Tensor | None:
+    """A sum of gradients of a weight, to which those for ``grad`` and ``input`` are added now or later."""
+    grads.append(grad)
+    inputs.append(input)
+    if grad.numel() // max(1, grad.shape[-1]) * len(grads) < _MANY:
+        return sum
+    return linear_weight_now(grads, inputs, sum, size)
+
+
+@implements(
+    "autodiff::linear_weight_now(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor? sum, int[] size) -> Tensor?",
+    passes_on=True,
+)
+def linear_weight_now(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
+    """The same, with all that was collected added to it; None where nothing was ever added."""
+    if not grads:
+        return sum
+    found = linear_weight(_rows(grads), _rows(inputs), size) if len(size) == 2 else _one_by_one(grads, inputs, size)
+    grads.clear()
+    inputs.clear()
+    return found if sum is None else sum + found
+
+
+def _rows(tensors: Sequence[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat([each.reshape(-1, each.shape[-1]) for each in tensors])
+
+
+def _one_by_one(grads: Sequence[Tensor], inputs: Sequence[Tensor], size: Sizes) -> Tensor:
+    return torch.stack([linear_weight(*each, size) for each in zip(grads, inputs, strict=True)]).sum(0)
+
+
+@implements(
+    "autodiff::sum_to_later(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?", passes_on=True
+)
+def sum_to_later(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size: Sizes) -> Tensor | None:
+    """A sum of gradients, to which ``grad`` summed to ``size`` is added now or later."""
+    grads.append(grad)
+    if grad.numel() // max(1, grad.shape[-1] if grad.dim() else 1) * len(grads) < _MANY:
+        return sum
+    return sum_to_now(grads, sum, size)
+
+
+@implements("autodiff::sum_to_now(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", passes_on=True)
+def sum_to_now(grads: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
+    """The same, with all that was collected added to it; None where nothing was ever added."""
+    if not grads:
+        return sum
+    if all(grad.shape == grads[0].shape for grad in grads):
+        found = sum_to(grads[0] if len(grads) == 1 else torch.stack(grads), size)
+    else:
+        found = torch.stack([sum_to(grad, size) for grad in grads]).sum(0)
+    grads.clear()
+    return found if sum is None else sum + found

@@ -1,0 +1,75 @@
+"""Gradients that loops add up turn by turn are computed for many turns at once.
+
+.. code-block:: text
+
+    %gw : Tensor? = prim::Loop(…, %none)                      %2 : Tensor? = prim::Loop(…, %none)
+      block0(%j : int, %sum : Tensor?):                         block0(%j : int, %sum : Tensor?):
+        %1 : Tensor = autodiff::linear_weight(%g, %x, %n)         %1 : Tensor? = autodiff::linear_weight_later(
+        %2 : Tensor = autodiff::plus(%1, %sum)        becomes         %gs, %xs, %g, %x, %sum, %n)
+        -> (…, %2)                                                -> (…, %1)
+                                                              %gw : Tensor? = autodiff::linear_weight_now(
+                                                                  %gs, %xs, %2, %n)
+
+What has few rows is collected in lists until there are many, so that one product of large matrices stands for many of
+small ones.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TENSOR, ListType, OptionalType
+
+_COLLECTED: Final = {"autodiff::linear_weight": 2, "autodiff::sum_to": 1}
+"""Kinds whose results are added up, with how many tensors they take, before a size."""
+
+
+def add_up_at_once(graph: Graph) -> None:
+    """See the module."""
+    for loop in graph.find_nodes("prim::Loop"):
+        for index in range(len(loop.outputs)):
+            term = _term(loop, index)
+            if term is not None:
+                _collect(loop, index, term)
+
+
+def _term(loop: Node, index: int) -> Node | None:
+    """What gives a turn's part of the sum that a loop carries as its value ``index``."""
+    block = loop.blocks[0]
+    before, after = block.inputs[index + 1], block.outputs[index + 1]
+    adding = after.node
+    if adding.kind != "autodiff::plus" or not isinstance(loop.outputs[index].type, OptionalType):
+        return None
+    if adding.owning_block is not block or adding.inputs[1] is not before:
+        return None
+    term = adding.inputs[0].node
+    if term.kind not in _COLLECTED or term.owning_block is not block:
+        return None
+    if any(len(value.uses) != 1 for value in (before, after, term.output)):
+        return None
+    return None if _stands_in(term.inputs[-1], loop) else term
+
+
+def _stands_in(value: Value, loop: Node) -> bool:
+    block = value.node.owning_block
+    return block is loop.blocks[0] or loop.blocks[0].contains(value.node)
+
+
+def _collect(loop: Node, index: int, term: Node) -> None:
+    graph, block = loop.graph, loop.blocks[0]
+    *tensors, size = term.inputs
+    made = [graph.create("prim::ListConstruct", types=[ListType(TENSOR)]) for _ in range(_COLLECTED[term.kind])]
+    lists = [node.insert_before(loop).output for node in made]
+    adding = block.outputs[index + 1].node
+    inputs = [*lists, *tensors, block.inputs[index + 1], size]
+    later = graph.create(f"{term.kind}_later", inputs, types=[OptionalType(TENSOR)], range=term.range)
+    later.insert_before(adding)
+    block.replace_output(index + 1, later.output)
+    adding.destroy()
+    term.destroy()
+    found = loop.outputs[index]
+    uses = list(found.uses)
+    now = graph.create(f"{term.kind}_now", [*lists, found, size], types=[OptionalType(TENSOR)]).insert_after(loop)
+    for use in uses:
+        use.user.replace_input(use.offset, now.output)
