@@ -21,7 +21,8 @@ def owner_of(instruction: Instruction) -> object:
 
 
 def codes_of(code: Code) -> Iterator[Code]:
-    """``code``, and what its differentiable graphs run; not what they run once for inputs of new sizes."""
+    """``code``, and what its differentiable graphs run, and its groups where BLAS has a part in them; not what they run
+    once for inputs of new sizes."""
     yield code
     for instruction in code.instructions:
         owner = owner_of(instruction)
@@ -30,6 +31,10 @@ def codes_of(code: Code) -> Iterator[Code]:
                 inner = None if piece.learns else code_behind(piece.function)
                 if inner is not None:
                     yield from codes_of(inner)
+        elif isinstance(owner, FusedGroup) and owner.without_products is not None:
+            inner = code_behind(owner.without_products)
+            if inner is not None:
+                yield from codes_of(inner)
 
 
 def groups_in(code: Code) -> Iterator[FusedGroup]:

@@ -128,6 +128,9 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
             differentiable.append(_differentiable(owner))
         elif isinstance(owner, FusedGroup):
             groups.append(_group(owner))
+            inner = None if owner.without_products is None else code_behind(owner.without_products)
+            if inner is not None:
+                groups += part_of(title, inner, is_plan=is_plan).groups
     return Part(
         title=title,
         arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),

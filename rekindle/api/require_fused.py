@@ -10,6 +10,7 @@ from typing import Any, Final
 from rekindle.api.executed import codes_of, groups_in
 from rekindle.api.left_over import CALLED, NO_FUSION, LeftOver, left_over
 from rekindle.codegen.groups import NO_KERNEL, RECORDED, TOO_EARLY, FusedGroup
+from rekindle.codegen.operators.products import LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.calling import interceptors, runner_of
@@ -95,6 +96,8 @@ class _Watch:
         before = self._fell.get(group, {})
         for why, count in group.falls.items():
             fell = count > before.get(why, 0) or (group.has_given_up and why in (NO_KERNEL, RECORDED))
+            if why == NO_KERNEL and set(group.refusals) == {LEFT_TO_BLAS}:
+                continue  # the rest of the group has kernels of its own
             if fell and why != TOO_EARLY:
                 reason = f"{why}: {group.refusals[-1]}" if why == NO_KERNEL and group.refusals else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.operators import JOINS, ROWS, RULES, VIEWS, Rule
+from rekindle.codegen.operators import JOINS, PRODUCTS, ROWS, RULES, VIEWS, Rule
 from rekindle.codegen.operators.joins import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
@@ -36,8 +36,13 @@ def is_row_operator(node: Node) -> bool:
     return qualified_name(node) in ROWS
 
 
+def is_product(node: Node) -> bool:
+    """Whether it multiplies matrices."""
+    return qualified_name(node) in PRODUCTS
+
+
 def computes(node: Node) -> bool:
-    """Whether it is an operator that kernels are for: elementwise or along rows, and no view."""
+    """Whether it is an operator that kernels are for: elementwise or along rows, and no view, and no product."""
     rule = rule_of(node)
     return is_row_operator(node) or (rule is not None and not rule.may_be_self)
 
@@ -46,7 +51,8 @@ def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
-    return name not in ROWS and name not in JOINS and (rule is None or rule.may_be_self)
+    is_new = name in ROWS or name in JOINS or name in PRODUCTS
+    return not is_new and (rule is None or rule.may_be_self)
 
 
 def refusal(node: Node) -> str | None:
@@ -59,7 +65,7 @@ def refusal(node: Node) -> str | None:
     if name is None:
         return "no operator of this kind is known"
     rule = RULES.get(name)
-    if rule is None and name not in VIEWS and name not in ROWS and name not in JOINS:
+    if rule is None and not any(name in known for known in (VIEWS, ROWS, JOINS, PRODUCTS)):
         return "kernels do not know this operator"
     for value in (*node.inputs, *node.outputs):
         if isinstance(value.type, TensorType):
@@ -70,6 +76,8 @@ def refusal(node: Node) -> str | None:
         return _of_rows(node)
     if name in JOINS:
         return _of_join(node)
+    if name in PRODUCTS:
+        return _of_product(node)
     if rule is None:
         return _of_view(node)
     schema = node.schema
@@ -113,6 +121,14 @@ def _of_join(node: Node) -> str | None:
         return f"it joins more than {MOST_PARTS} tensors"
     if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):
         return "it joins along a dimension that is not constant, or gradients that do not exist"
+    return None
+
+
+def _of_product(node: Node) -> str | None:
+    if node.kind == "aten::addmm" and not all(is_literal(value) and literal(value) == 1 for value in node.inputs[3:]):
+        return "it scales what it adds"
+    if len({value.type.dtype for value in node.inputs if isinstance(value.type, TensorType)} - {None}) > 1:
+        return "its factors have several dtypes"
     return None
 
 

@@ -26,13 +26,15 @@ from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.codegen.fusible import is_join, is_literal, is_row_operator, may_alias_input, refusal, rule_of
+from rekindle.codegen.fusible import is_join, is_literal, is_product, is_row_operator, may_alias_input, refusal, rule_of
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
 from rekindle.passes.changes import may_change
 
 KIND: Final = "prim::FusionGroup"
+MOST_PRODUCTS: Final = 4
+"""How many products of matrices a group has at most: each has loops of its own, which have to be compiled."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,15 +62,16 @@ def was_fused(graph: Graph) -> bool:
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind."""
+    kind. Without ``products``, none of matrices is among them."""
 
     least: int = 2
     most: int = 100
+    products: bool = True
 
     name: ClassVar[str] = "fuse_graph"
 
     def run(self, graph: Graph) -> bool:
-        fusion = _Fusion(graph, self.least, self.most)
+        fusion = _Fusion(graph, self.least, self.most, MOST_PRODUCTS if self.products else 0)
         fusion.collect(graph.block)
         for members in fusion.groups:
             _make_group(graph, members)
@@ -81,10 +84,11 @@ class FuseGraph:
 
 
 class _Fusion:
-    def __init__(self, graph: Graph, least: int, most: int) -> None:
+    def __init__(self, graph: Graph, least: int, most: int, most_products: int) -> None:
         self.aliases = AliasDb(graph)
         self.least = least
         self.most = most
+        self.most_products = most_products
         self.groups: list[list[Node]] = []
         self.taken: set[Node] = set()
         self.reasons: dict[Node, str] = {}
@@ -111,7 +115,7 @@ class _Fusion:
     def _refusal(self, node: Node) -> str | None:
         if node.kind in ("prim::Constant", KIND):
             return "it is none"
-        reason = refusal(node)
+        reason = "BLAS runs it" if is_product(node) and not self.most_products else refusal(node)
         if reason is not None:
             self.reasons[node] = reason
         return reason
@@ -174,14 +178,21 @@ class _Fusion:
             and node not in self.taken
             and self._refusal(node) is None
             and not may_alias_input(node)
+            and not self._is_one_too_many(node, members)
         )
+
+    def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
+        """Whether ``node`` is a product, and there are as many as there may be."""
+        return is_product(node) and sum(map(is_product, members)) >= self.most_products
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
         """The last of the nodes that make inputs of the group and may join it."""
         found: Node | None = None
         for value in _inputs(members):
             node = value.node
-            if node.owning_block is members[0].owning_block and node not in refused and self._is_candidate(value):
+            if node.owning_block is not members[0].owning_block or self._is_one_too_many(node, members):
+                continue
+            if node not in refused and self._is_candidate(value):
                 if found is None or found.is_before(node):
                     found = node
         return found
@@ -222,7 +233,7 @@ class _Fusion:
 def _operators_in(members: Sequence[Node]) -> int:
     """How many of them compute something."""
     rules = [rule_of(node) for node in members]
-    folded = sum(is_row_operator(node) or is_join(node) for node in members)
+    folded = sum(is_row_operator(node) or is_join(node) or is_product(node) for node in members)
     return folded + sum(rule is not None and not rule.may_be_self for rule in rules)
 
 

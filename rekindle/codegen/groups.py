@@ -2,7 +2,8 @@
 
 A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
 ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
-do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together.
+do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together. Where products of
+matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without.
 
 A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operators also do what comes too seldom: see
 :data:`PATIENCE`. And there is an end to it: a group for which one kernel after the other would be needed makes
@@ -20,7 +21,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from rekindle.codegen.fusion import KIND
+from rekindle.codegen.fusible import is_product
+from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.launches import Launch, Recipe, recipe
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.tensor_calls import TensorCalls
@@ -78,6 +80,9 @@ class FusedGroup(Provisional):
         self._each_call = each_call
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
         self._calls: TensorCalls | None = None
+        self._has_products = any(map(is_product, graph.nodes))
+        self.without_products: Callable[..., Any] | None = None
+        """What runs the graph where its products are too large, once that has been needed."""
         _GROUPS[graph] = ref(self)
 
     @property
@@ -110,7 +115,7 @@ class FusedGroup(Provisional):
             if why == RECORDED and not self.recipes:
                 self._tries -= 1
                 if self._tries <= 0:
-                    self.settle(self._operators)
+                    self.settle(self._unless_recorded())
         else:
             if key in self.launches:
                 launch = self.launches[key]
@@ -121,9 +126,32 @@ class FusedGroup(Provisional):
                 return launch(inputs)
             why = NO_KERNEL
             if self.has_given_up:
-                self.settle(self._operators)
+                self.settle(self._other_way())
+            if self._has_products:
+                self.falls[why] = self.falls.get(why, 0) + 1
+                return self._other_way()(*inputs)
         self.falls[why] = self.falls.get(why, 0) + 1
         return self._operators(*inputs)
+
+    def _other_way(self) -> Callable[..., Any]:
+        """What runs what there can be no kernel for: with the products left to BLAS there may be some for the rest."""
+        if not self._has_products:
+            return self._operators
+        if self.without_products is None:
+            rest = self.graph.copy()
+            FuseGraph(products=False).run(rest)
+            self.without_products = callable_of(rest, self.name)
+        return self.without_products
+
+    def _unless_recorded(self) -> Callable[..., Any]:
+        """What runs the operators while gradients may be recorded, and comes back here when none are."""
+        operators, is_recording = self._operators, torch.is_grad_enabled
+        self._tries = MOST_RECIPES
+
+        def run(*inputs: Any) -> Any:
+            return operators(*inputs) if is_recording() else self(*inputs)
+
+        return run
 
     @cached_property
     def _operators(self) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ change strides.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -28,11 +28,14 @@ from rekindle.codegen.layout import (
     result_dtype,
 )
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
+from rekindle.codegen.loops import form
 from rekindle.codegen.loops.form import Kernel, Nest
 from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
 from rekindle.codegen.nesting import NestBuilder, OwnLoops, Target, nest_of
-from rekindle.codegen.operators import JOINS, ROWS, RULES, STACKS, VIEWS, Result, RowRule, Rule
+from rekindle.codegen.operators import JOINS, PRODUCTS, ROWS, RULES, STACKS, VIEWS, Result, RowRule, Rule
+from rekindle.codegen.operators.products import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
+from rekindle.codegen.products import product_nest
 from rekindle.codegen.values import (
     Computed,
     Folded,
@@ -40,6 +43,7 @@ from rekindle.codegen.values import (
     Input,
     Joined,
     Number,
+    Product,
     Tensor,
     ViewOf,
     folds_of,
@@ -74,12 +78,15 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> Lowered:
         raise Unsupported("sizes do not fit together") from None
 
 
+Made = TypeVar("Made")
+
+
 class _Plan:
     """The nests of a kernel, one after the other. What one has written, those behind it may load."""
 
     def __init__(self, inputs: int, outputs: Sequence[Tensor]) -> None:
         self.buffers = inputs + len(outputs)
-        self.nests: list[Nest] = []
+        self.nests: list[Nest | form.Product] = []
         self.parameters: list[int] = []
         self.temporaries: list[Layout] = []
         self.kept: dict[Tensor, Input] = {}
@@ -92,27 +99,40 @@ class _Plan:
         else:
             self._nest([target.by_groups(self.kept) for target in targets])
         for target in targets:
-            if isinstance(target.value, Computed | Folded | Joined | Grouped):
+            if isinstance(target.value, Computed | Folded | Joined | Grouped | Product):
                 self.kept[target.value] = Input(target.layout, target.buffer)
 
     def _nest(self, targets: Sequence[Target]) -> None:
-        builder = self._builder(targets)
+        first = targets[0]
+        if isinstance(first.value, Product) and first.value not in self.kept:
+            if first.layout.strides[-1] == 1:
+                product, numbers = self._retried(targets, lambda: product_nest(first, self.kept))
+                self.nests.append(product)
+                self.parameters += numbers
+                return
+            self._keep(first.value)
+        builder = self._retried(targets, lambda: nest_of(targets, self.kept))
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
             self.parameters += numbers
 
-    def _builder(self, targets: Sequence[Target]) -> NestBuilder:
+    def _retried(self, targets: Sequence[Target], make: Callable[[], Made]) -> Made:
+        """What ``make`` makes, once all is in memory that it needs there."""
         while True:
             try:
-                return nest_of(targets, self.kept)
+                return make()
             except OwnLoops as error:
                 value = error.value
                 if value in self.kept or any(value is target.value for target in targets):
                     raise
-                buffer = self.buffers + len(self.temporaries)
-                self.temporaries.append(value.layout)
-                self.write([Target(buffer, value, value.layout)])
+                self._keep(value)
+
+    def _keep(self, value: Tensor) -> None:
+        """Compute ``value`` now, into memory of its own."""
+        buffer = self.buffers + len(self.temporaries)
+        self.temporaries.append(value.layout)
+        self.write([Target(buffer, value, value.layout)])
 
 
 class _Lowering:
@@ -138,7 +158,8 @@ class _Lowering:
         groups: dict[Hashable, list[Target]] = {}
         for buffer, output in enumerate(outputs, len(self.scalars)):
             layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in folds_of(output, ()))
-            key: Hashable = (layout.sizes, layout.strides, rows) if not isinstance(output, Joined) else buffer
+            is_alone = isinstance(output, Joined | Product)
+            key: Hashable = buffer if is_alone else (layout.sizes, layout.strides, rows)
             groups.setdefault(key, []).append(Target(buffer, output, layout))
         for targets in groups.values():
             plan.write(targets)
@@ -173,6 +194,8 @@ class _Lowering:
             self.values[node.output] = self._computed(names, RULES[name], arguments)
         elif name in JOINS:
             self.values[node.output] = self._joined(name, arguments)
+        elif name in PRODUCTS:
+            self.values[node.output] = self._multiplied(name, arguments)
         elif name in ROWS:
             for output, row_rule in zip(node.outputs, ROWS[name], strict=True):
                 fold = self._of_channels if row_rule.channels else self._folded
@@ -313,6 +336,29 @@ class _Lowering:
         layout = Layout(whole, _joined_strides(whole, [part.layout for part in parts]), dtype)
         return Joined(layout, tuple(filled or parts), dim)
 
+    def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
+        """The product of two matrices, perhaps with something added."""
+        if name == "aten::addmm":
+            addend, a, b = arguments[:3]
+        else:
+            (a, b), addend = arguments[:2], arguments[2] if name == "aten::linear" else None
+        ranks = {"aten::mm": (2, 2), "aten::addmm": (2, 2), "aten::bmm": (3, 3)}.get(name)
+        if ranks not in (None, (a.layout.rank, b.layout.rank)):
+            raise Unsupported("matrices with other dimensions")
+        if name == "aten::linear":
+            if b.layout.rank != 2 or (addend is not None and addend.layout.rank != 1):
+                raise Unsupported("weights that are no matrix")
+            b = _viewed(b, VIEWS["aten::t"](b.layout.sizes)[0])
+        product = _product(a, b)
+        if name == "aten::bmm" and a.layout.sizes[0] != b.layout.sizes[0]:
+            raise Unsupported("sizes do not fit together")
+        if addend is None:
+            return product
+        added = self._computed(["self", "other", "alpha"], RULES["aten::add.Tensor"], [addend, product, Number(int, 1)])
+        if added.layout != product.layout:
+            raise Unsupported("an addend of other sizes or of another dtype")
+        return added
+
     def _common_dtype(self, rule: Rule, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
         if rule.result in (Result.SELF, Result.GIVEN):
@@ -359,6 +405,34 @@ def _viewed(base: Tensor, view: View) -> ViewOf:
         for loop in range(len(sizes))
     )
     return ViewOf(Layout(sizes, strides, base.layout.dtype), base, places)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
+    if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
+        raise Unsupported("factors of several dtypes, or without dimensions")
+    if a.layout.dtype not in (torch.float32, torch.float64):
+        raise Unsupported(f"a product of matrices of {a.layout.dtype}")
+    are_rows = a.layout.rank == 1, b.layout.rank == 1
+    if all(are_rows) or (a.layout.rank < b.layout.rank and b.layout.rank > 2):
+        raise Unsupported("a product of vectors, or of a matrix with many")
+    if are_rows[0]:
+        a = _viewed(a, unsqueeze(a.layout.sizes, 0)[0])
+    if are_rows[1]:
+        b = _viewed(b, unsqueeze(b.layout.sizes, 1)[0])
+    if a.layout.sizes[-1] != b.layout.sizes[-2]:
+        raise NoBroadcast
+    outer = broadcast_sizes([a.layout.sizes[:-2], b.layout.sizes[:-2]])
+    sizes = (*outer, a.layout.sizes[-2], b.layout.sizes[-1])
+    work = math.prod(sizes) * a.layout.sizes[-1]
+    if work == 0:
+        raise Unsupported("matrices without elements")
+    if work > MOST_MULTIPLICATIONS:
+        raise Unsupported(LEFT_TO_BLAS)
+    made: Tensor = Product(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
+    if are_rows[0] or are_rows[1]:
+        made = _viewed(made, VIEWS["aten::select.int"](sizes, -2 if are_rows[0] else -1, 0)[0])
+    return made
 
 
 def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:

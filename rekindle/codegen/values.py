@@ -108,7 +108,16 @@ class Grouped:
         return self.base.layout.sizes[2]
 
 
-Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """Products of the matrices in the last two dimensions of ``a`` and ``b``, whose other dimensions broadcast."""
+
+    layout: Layout
+    a: Tensor
+    b: Tensor
+
+
+Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped | Product
 
 
 def scalar_of(dtype: torch.dtype) -> Scalar:
@@ -129,7 +138,8 @@ def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
 
 
 def makers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
-    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept``, and not what is behind."""
+    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept`` or multiplied, and not what is
+    behind."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:

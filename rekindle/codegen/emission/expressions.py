@@ -91,7 +91,7 @@ class Expressions:
             ones = splat(element, "true" if e.scalar is BOOL else "-1", self.lanes)
             return self.f.let(f"xor {type} {values[0]}, {ones}")
         if e.kind == "fma":
-            return self._fma(e, type, values)
+            return self._fma(e, values)
         if e.kind == "abs":
             if e.scalar.is_float:
                 return self._intrinsic("llvm.fabs", e.scalar, values)
@@ -111,11 +111,18 @@ class Expressions:
         symbol = f"{name}.{suffix(element_type(scalar), self.lanes)}"
         return self.f.call(type, symbol, *((type, value) for value in values))
 
-    def _fma(self, e: Expression, type: str, values: list[str]) -> str:
-        if self.target.has("fma"):
-            return self._intrinsic("llvm.fma", e.scalar, values)
-        product = self.f.let(f"fmul {type} {values[0]}, {values[1]}")
-        return self.f.let(f"fadd {type} {product}, {values[2]}")
+    def _fma(self, e: Expression, values: list[str]) -> str:
+        a, b, c = values
+        return multiply_add(self.f, self.target, element_type(e.scalar), self.lanes, a, b, c)
+
+
+def multiply_add(f: Function, target: Target, element: str, lanes: int, a: str, b: str, c: str) -> str:
+    """``a * b + c`` of floats, rounded once where ``target`` can."""
+    type = vector(element, lanes)
+    if target.has("fma"):
+        return f.call(type, f"llvm.fma.{suffix(element, lanes)}", (type, a), (type, b), (type, c))
+    product = f.let(f"fmul {type} {a}, {b}")
+    return f.let(f"fadd {type} {product}, {c}")
 
 
 _ORDERED: Final = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

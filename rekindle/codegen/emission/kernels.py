@@ -11,12 +11,13 @@ from collections.abc import Callable
 from rekindle.codegen.emission.folds import SLOT
 from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
+from rekindle.codegen.emission.products import ProductWriter
 from rekindle.codegen.emission.whole import MOST_THREADS, WholeWriter, slots_of
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.engine import FEW_PASSES
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.builder import Unsupported
-from rekindle.codegen.loops.form import Kernel, Nest
+from rekindle.codegen.loops.form import Kernel, Nest, Product
 from rekindle.codegen.loops.scalars import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
@@ -53,15 +54,19 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     Raises:
         Unsupported: ``target`` lacks what it needs.
     """
-    if not target.has("f16c") and any(each.scalar is F16 for nest in kernel.nests for each in expressions_of(nest)):
+    nests = [nest for nest in kernel.nests if isinstance(nest, Nest)]
+    if not target.has("f16c") and any(each.scalar is F16 for nest in nests for each in expressions_of(nest)):
         raise Unsupported("half floats, which this processor does not know")
     if kernel.temporaries and (symbols.find("malloc") is None or symbols.find("free") is None):
         raise Unsupported("memory for what is computed on the way")
     module = Module()
     first = 0
     for number, nest in enumerate(kernel.nests):
-        writer = WholeWriter if nest.is_whole else NestWriter
-        writer(module, kernel, nest, number, first, target).write()
+        if isinstance(nest, Product):
+            ProductWriter(module, nest, number, first, target).write()
+        else:
+            writer = WholeWriter if nest.is_whole else NestWriter
+            writer(module, kernel, nest, number, first, target).write()
         first += nest.parameters
     can_share = all(symbols.find(name) is not None for name in THREADS)
     module.definitions.append(_kernel(module, kernel, target, can_share))
@@ -87,6 +92,11 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
             f.do(f"store ptr {name}, ptr {_slot(f, slot)}, align 8")
     first = 0
     for number, nest in enumerate(kernel.nests):
+        if isinstance(nest, Product):  # too small to be shared
+            matrices = _product(f, first, nest.rank - 3)
+            f.do(f"call void @nest{number}(ptr {pointers}, ptr %parameters, ptr %arguments, i64 0, i64 {matrices})")
+            first += nest.parameters
+            continue
         loops = nest.rank if nest.is_whole or not nest.folded else nest.rank - nest.folded
         total, work = _product(f, first, loops), _product(f, first, nest.rank)
         grain = max(GRAIN // weight(nest), 1) if can_share else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rekindle.codegen.emission.names import Function
 from rekindle.codegen.emission.registers import element_type, memory_type, splat, suffix, vector
-from rekindle.codegen.loops.form import Access, Nest, Step
+from rekindle.codegen.loops.form import Access, Nest, Product, Step
 from rekindle.codegen.loops.scalars import BOOL, Scalar
 
 
@@ -39,7 +39,7 @@ class Memory:
     along. Each takes where that loop begins, how many elements on, and a mask of what may be touched, if not all."""
 
     f: Function
-    nest: Nest
+    nest: Nest | Product
     lanes: int
     steps: list[str]
 

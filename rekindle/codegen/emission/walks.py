@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rekindle.codegen.emission.memory import spread
 from rekindle.codegen.emission.names import Function
-from rekindle.codegen.loops.form import Nest
+from rekindle.codegen.loops.form import Nest, Product
 
 Bases = list[str]
 """Where each access stands when the loops that are walked begin."""
@@ -18,7 +18,7 @@ class Walks:
     """Writes the loops of a nest. ``sizes`` and ``strides`` (of each access along each loop, in bytes) are operands."""
 
     f: Function
-    nest: Nest
+    nest: Nest | Product
     lanes: int
     sizes: list[str]
     strides: list[list[str]]
@@ -41,9 +41,9 @@ class Walks:
     def rows(self, loops: Sequence[int], bases: Bases, begin: str, end: str, body: Callable[[Bases], None]) -> None:
         """Walk the iterations of ``loops`` from ``begin`` to ``end``, the last of them fastest."""
         f, tag = self.f, self.f.name()
-        at = self._counter(begin)
+        at = self.counter(begin)
         indices = self._indices(loops, begin)
-        now = self._test(at, end, tag)
+        now = self.test(at, end, tag)
         body(self._moved(bases, loops, indices))
         f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
         self._count(loops, indices, tag)
@@ -63,10 +63,10 @@ class Walks:
             body(bases, begin, f.let(f"sub i64 {end}, {begin}"), begin)
             return
         tag = f.name()
-        at, column = self._counter(begin), self.variable("i64")
+        at, column = self.counter(begin), self.variable("i64")
         f.do(f"store i64 {f.let(f'urem i64 {begin}, {inner}')}, ptr {column}")
         indices = self._indices(loops[:-1], f.let(f"udiv i64 {begin}, {inner}"))
-        now = self._test(at, end, tag)
+        now = self.test(at, end, tag)
         start = f.let(f"load i64, ptr {column}")
         to_row_end = f.let(f"sub i64 {inner}, {start}")
         to_end = f.let(f"sub i64 {end}, {now}")
@@ -83,8 +83,8 @@ class Walks:
             return
         f, tag = self.f, self.f.name()
         loop = loops[0]
-        at = self._counter("0")
-        now = self._test(at, self.sizes[loop], tag)
+        at = self.counter("0")
+        now = self.test(at, self.sizes[loop], tag)
         number = now
         if done != "0":
             number = f.let(f"add i64 {f.let(f'mul i64 {done}, {self.sizes[loop]}')}, {now}")
@@ -103,10 +103,10 @@ class Walks:
         the element, the mask, and how many vectors."""
         f, lanes = self.f, self.lanes
         tag = f.name()
-        at = self._counter("0")
+        at = self.counter("0")
         for ways in sorted({widest, 1}, reverse=True):
             whole = f.let(f"and i64 {length}, {-lanes * ways}") if lanes * ways > 1 else length
-            now = self._test(at, whole, f"{ways}.{tag}")
+            now = self.test(at, whole, f"{ways}.{tag}")
             body(now, None, ways)
             f.do(f"store i64 {f.let(f'add i64 {now}, {ways * lanes}')}, ptr {at}")
             f.do(f"br label %test.{ways}.{tag}")
@@ -123,14 +123,27 @@ class Walks:
             f.do(f"br label %{over}")
             f.label(over)
 
+    def blocks(self, length: str, widths: Sequence[int], body: Callable[[str, int], None]) -> None:
+        """Walk ``length`` steps, as many as go at a time by each of ``widths``, powers of two, the largest first and 1
+        last. ``body`` takes the step, and how many."""
+        f, at, tag = self.f, self.counter("0"), self.f.name()
+        for width in widths:
+            whole = f.let(f"and i64 {length}, {-width}") if width > 1 else length
+            now = self.test(at, whole, f"{width}.{tag}")
+            body(now, width)
+            f.do(f"store i64 {f.let(f'add i64 {now}, {width}')}, ptr {at}")
+            f.do(f"br label %test.{width}.{tag}")
+            f.label(f"done.{width}.{tag}")
+
     # ------------------------------------------------------------------------------------------------------- the parts
 
-    def _counter(self, begin: str) -> str:
+    def counter(self, begin: str) -> str:
+        """A place for a number that is counted on."""
         at = self.variable("i64")
         self.f.do(f"store i64 {begin}, ptr {at}")
         return at
 
-    def _test(self, at: str, end: str, tag: str) -> str:
+    def test(self, at: str, end: str, tag: str) -> str:
         """The head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
         f = self.f
         f.do(f"br label %test.{tag}")

@@ -122,6 +122,26 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """``rank`` loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, n, k]``. The
+    last three loops are those of ``m``, ``n`` and ``k``; ``accesses`` are ``a``, ``b`` and ``out``.
+
+    Vectors go along ``k``, where both factors go to the next element in memory, or else (``across``) along ``n``.
+    """
+
+    rank: int
+    accesses: tuple[Access, Access, Access]
+    across: bool
+    is_row: bool
+    """Whether there is one ``m``."""
+
+    @property
+    def parameters(self) -> int:
+        """As those of a nest."""
+        return self.rank + len(self.accesses) * (1 + self.rank)
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64.
     Buffers behind those of the outputs are ``temporaries``, which live as long as the call."""
@@ -129,5 +149,5 @@ class Kernel:
     inputs: tuple[Scalar, ...]
     outputs: tuple[Scalar, ...]
     arguments: tuple[Scalar, ...]
-    nests: tuple[Nest, ...]
+    nests: tuple[Nest | Product, ...]
     temporaries: tuple[Scalar, ...] = ()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.codegen.loops.form import Expression, Kernel, Nest, Reduction, Store
+from rekindle.codegen.loops.form import Expression, Kernel, Nest, Product, Reduction, Store
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -32,8 +32,24 @@ def kernel_text(kernel: Kernel) -> str:
         head += " with (" + ", ".join(f"temp{n}: {scalar}" for n, scalar in enumerate(kernel.temporaries)) + ")"
     lines = [head]
     for nest in kernel.nests:
-        lines += _NestText(kernel, nest).lines()
+        lines += [_product(kernel, nest)] if isinstance(nest, Product) else _NestText(kernel, nest).lines()
     return "\n".join(lines) + "\n"
+
+
+def _names(kernel: Kernel) -> list[str]:
+    """What its buffers are called."""
+    names = [f"in{number}" for number in range(len(kernel.inputs))]
+    names += [f"out{number}" for number in range(len(kernel.outputs))]
+    return names + [f"temp{number}" for number in range(len(kernel.temporaries))]
+
+
+def _product(kernel: Kernel, nest: Product) -> str:
+    a, b, out = (_names(kernel)[access.buffer] for access in nest.accesses)
+    m = "0" if nest.is_row else "m"
+    within = ["*"] * (nest.rank - 3)
+    places = [", ".join([*within, *own]) for own in ((m, "k"), ("n", "k"), (m, "n"))]
+    along = "n" if nest.across else "k"
+    return f"  store {out}[{places[2]}] = sum of {a}[{places[0]}] * {b}[{places[1]}] for all k, along {along}"
 
 
 class _NestText:
@@ -42,9 +58,7 @@ class _NestText:
         self.names: dict[Expression, str] = {}
         self.accesses: list[str] = []
         seen: dict[int, int] = {}
-        names = [f"in{number}" for number in range(len(kernel.inputs))]
-        names += [f"out{number}" for number in range(len(kernel.outputs))]
-        names += [f"temp{number}" for number in range(len(kernel.temporaries))]
+        names = _names(kernel)
         for access in nest.accesses:
             name = names[access.buffer]
             primes = "'" * seen.get(access.buffer, 0)

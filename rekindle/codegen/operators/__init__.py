@@ -1,7 +1,7 @@
 """What fuses: for each operator, its elements as expressions; for views, where their elements stand.
 
-A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS` and :data:`VIEWS` know
-them by qualified name.
+A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS`, :data:`PRODUCTS` and
+:data:`VIEWS` know them by qualified name.
 """
 
 from rekindle.codegen.operators import (
@@ -17,6 +17,7 @@ from rekindle.codegen.operators import (
     views as views,
 )
 from rekindle.codegen.operators.joins import JOINS as JOINS, STACKS as STACKS
+from rekindle.codegen.operators.products import PRODUCTS as PRODUCTS
 from rekindle.codegen.operators.rows import ROWS as ROWS, RowRule as RowRule
 from rekindle.codegen.operators.rules import RULES as RULES, Result as Result, Rule as Rule
 from rekindle.codegen.operators.views import VIEWS as VIEWS
