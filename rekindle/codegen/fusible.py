@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.operators import JOINS, PRODUCTS, ROWS, RULES, VIEWS, Rule
+import torch
+
+from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Rule
 from rekindle.codegen.operators.joins import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
@@ -32,13 +34,19 @@ def is_view(node: Node) -> bool:
 
 
 def is_row_operator(node: Node) -> bool:
-    """Whether it folds rows."""
-    return qualified_name(node) in ROWS
+    """Whether it folds rows, or windows."""
+    name = qualified_name(node)
+    return name in ROWS or name in POOLS
 
 
 def is_product(node: Node) -> bool:
     """Whether it multiplies matrices."""
     return qualified_name(node) in PRODUCTS
+
+
+def is_lookup(node: Node) -> bool:
+    """Whether it takes elements at indices that a tensor has."""
+    return qualified_name(node) in LOOKUPS
 
 
 def computes(node: Node) -> bool:
@@ -51,7 +59,7 @@ def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
-    is_new = name in ROWS or name in JOINS or name in PRODUCTS
+    is_new = any(name in known for known in (ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS))
     return not is_new and (rule is None or rule.may_be_self)
 
 
@@ -60,24 +68,26 @@ def refusal(node: Node) -> str | None:
     if node.blocks:
         return "it has blocks"
     if node.kind == "prim::ListConstruct":
-        return None if _is_list_of_parts(node) else "it makes a list"
+        return None if _is_list_of_parts(node) or _is_list_of_index(node) else "it makes a list"
     name = qualified_name(node)
     if name is None:
         return "no operator of this kind is known"
     rule = RULES.get(name)
-    if rule is None and not any(name in known for known in (VIEWS, ROWS, JOINS, PRODUCTS)):
+    if rule is None and not any(name in known for known in (VIEWS, ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS)):
         return "kernels do not know this operator"
     for value in (*node.inputs, *node.outputs):
         if isinstance(value.type, TensorType):
             reason = _of_type(value.type)
             if reason is not None:
                 return reason
-    if name in ROWS:
+    if name in ROWS or name in POOLS:
         return _of_rows(node)
     if name in JOINS:
         return _of_join(node)
     if name in PRODUCTS:
         return _of_product(node)
+    if name in LOOKUPS:
+        return _of_lookup(node)
     if rule is None:
         return _of_view(node)
     schema = node.schema
@@ -122,6 +132,25 @@ def _of_join(node: Node) -> str | None:
     if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):
         return "it joins along a dimension that is not constant, or gradients that do not exist"
     return None
+
+
+def _is_list_of_index(node: Node) -> bool:
+    """Whether it makes a list of one tensor that is only there to tell indices."""
+    is_one = len(node.inputs) == 1 and isinstance(node.inputs[0].type, TensorType)
+    return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
+
+
+def _of_lookup(node: Node) -> str | None:
+    rule = LOOKUPS[qualified_name(node) or ""]
+    index = node.inputs[rule.index]
+    if not isinstance(index.type, TensorType):
+        if index.node.kind != "prim::ListConstruct" or not _is_list_of_index(index.node):
+            return "its indices are not one tensor"
+        index = index.node.inputs[0]
+    if isinstance(index.type, TensorType) and index.type.dtype in (torch.bool, torch.uint8):
+        return "its indices are truth values"
+    others = [each for number, each in enumerate(node.inputs) if number not in (0, rule.index)]
+    return None if all(map(is_literal, others)) else "its arguments are not constant"
 
 
 def _of_product(node: Node) -> str | None:
@@ -170,7 +199,7 @@ def is_literal(value: Value) -> bool:
 
 def _takes_lists_as_they_are(node: Node) -> bool:
     name = qualified_name(node)
-    return name in RULES or name in ROWS or name in VIEWS or name in JOINS
+    return any(name in known for known in (RULES, ROWS, VIEWS, JOINS, LOOKUPS, POOLS))
 
 
 def literal(value: Value) -> object:

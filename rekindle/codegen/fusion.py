@@ -26,7 +26,16 @@ from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.codegen.fusible import is_join, is_literal, is_product, is_row_operator, may_alias_input, refusal, rule_of
+from rekindle.codegen.fusible import (
+    is_join,
+    is_literal,
+    is_lookup,
+    is_product,
+    is_row_operator,
+    may_alias_input,
+    refusal,
+    rule_of,
+)
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
@@ -233,7 +242,8 @@ class _Fusion:
 def _operators_in(members: Sequence[Node]) -> int:
     """How many of them compute something."""
     rules = [rule_of(node) for node in members]
-    folded = sum(is_row_operator(node) or is_join(node) or is_product(node) for node in members)
+    kinds = (is_row_operator, is_join, is_lookup, is_product)
+    folded = sum(any(is_kind(node) for is_kind in kinds) for node in members)
     return folded + sum(rule is not None and not rule.may_be_self for rule in rules)
 
 

@@ -27,6 +27,7 @@ from rekindle.codegen.launches import Launch, Recipe, recipe
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.tensor_calls import TensorCalls
 from rekindle.codegen.loops.builder import Unsupported
+from rekindle.codegen.operators.lookups import OUT_OF_BOUNDS
 from rekindle.ir.execution import Provisional, callable_of, is_settled_at_once
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
@@ -123,7 +124,11 @@ class FusedGroup(Provisional):
             else:
                 launch = self._new_launch(key, inputs)
             if launch is not None:
-                return launch(inputs)
+                found = launch(inputs)
+                if found is not None:
+                    return found
+                self.falls[OUT_OF_BOUNDS] = self.falls.get(OUT_OF_BOUNDS, 0) + 1
+                return self._operators(*inputs)
             why = NO_KERNEL
             if self.has_given_up:
                 self.settle(self._other_way())

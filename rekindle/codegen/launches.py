@@ -34,11 +34,12 @@ from rekindle.ir.graph import Graph
 
 @dataclass(slots=True, frozen=True)
 class CompiledKernel:
-    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments."""
+    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments; it
+    answers 1 if an index was out of bounds."""
 
     kernel: Kernel
     text: str
-    call: Callable[[int, int, int], None]
+    call: Callable[[int, int, int], int]
     code: NativeCode
 
 
@@ -58,7 +59,7 @@ def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
         found = _KERNELS.get(key)
     if found is not None:
         return found, "memory"
-    module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], None)
+    module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64")
     code = compile_module(with_declarations(module), target=target)
     found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
     with _LOCK:
@@ -83,14 +84,17 @@ class Launch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
+        """The results; None if an index is out of bounds."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
         ]
-        self.run(inputs, results)
+        if not self.run(inputs, results):
+            return None
         return results[0] if len(results) == 1 else tuple(results)
 
-    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> None:
-        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes."""
+    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> bool:
+        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. False if an index
+        is out of bounds."""
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
         numbers = b"".join(
             array("d" if isinstance(each, float) else "q", [each]).tobytes()
@@ -98,7 +102,8 @@ class Launch:
             if not isinstance(each, Tensor)
         )
         passed = array("q", numbers)
-        self.kernel.call(pointers.buffer_info()[0], self.parameters.buffer_info()[0], passed.buffer_info()[0])
+        addresses = (each.buffer_info()[0] for each in (pointers, self.parameters, passed))
+        return not self.kernel.call(*addresses)
 
 
 @dataclass(slots=True, frozen=True)

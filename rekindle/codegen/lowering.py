@@ -27,12 +27,26 @@ from rekindle.codegen.layout import (
     is_dense,
     result_dtype,
 )
-from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
 from rekindle.codegen.loops import form
+from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
 from rekindle.codegen.loops.form import Kernel, Nest
 from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
-from rekindle.codegen.nesting import NestBuilder, OwnLoops, Target, nest_of
-from rekindle.codegen.operators import JOINS, PRODUCTS, ROWS, RULES, STACKS, VIEWS, Result, RowRule, Rule
+from rekindle.codegen.nesting import OwnLoops, Target, nest_of
+from rekindle.codegen.operators import (
+    JOINS,
+    LOOKUPS,
+    POOLS,
+    PRODUCTS,
+    ROWS,
+    RULES,
+    STACKS,
+    VIEWS,
+    Result,
+    RowRule,
+    Rule,
+)
+from rekindle.codegen.operators.lookups import Lookup
+from rekindle.codegen.operators.pooling import Pool, windows
 from rekindle.codegen.operators.products import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
 from rekindle.codegen.products import product_nest
@@ -42,6 +56,7 @@ from rekindle.codegen.values import (
     Grouped,
     Input,
     Joined,
+    Looked,
     Number,
     Product,
     Tensor,
@@ -99,7 +114,7 @@ class _Plan:
         else:
             self._nest([target.by_groups(self.kept) for target in targets])
         for target in targets:
-            if isinstance(target.value, Computed | Folded | Joined | Grouped | Product):
+            if isinstance(target.value, Computed | Folded | Joined | Grouped | Product | Looked):
                 self.kept[target.value] = Input(target.layout, target.buffer)
 
     def _nest(self, targets: Sequence[Target]) -> None:
@@ -165,7 +180,8 @@ class _Lowering:
             plan.write(targets)
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
-        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries)
+        looks_up = any(isinstance(nest, Nest) and nest.given for nest in plan.nests)
+        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries, looks_up)
         sizes = [
             math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
         ]
@@ -194,6 +210,10 @@ class _Lowering:
             self.values[node.output] = self._computed(names, RULES[name], arguments)
         elif name in JOINS:
             self.values[node.output] = self._joined(name, arguments)
+        elif name in LOOKUPS:
+            self.values[node.output] = _looked(LOOKUPS[name], arguments)
+        elif name in POOLS:
+            self.values[node.output] = self._pooled(names, POOLS[name], arguments)
         elif name in PRODUCTS:
             self.values[node.output] = self._multiplied(name, arguments)
         elif name in ROWS:
@@ -299,6 +319,36 @@ class _Lowering:
         if inner == 1:
             return found
         return Grouped(Layout(layout.sizes, contiguous_strides(layout.sizes), layout.dtype), found)
+
+    @staticmethod
+    def _pooled(names: list[str], pool: Pool, arguments: list[Any]) -> Folded:
+        given = dict(zip(names, arguments, strict=True))
+        layout: Layout = arguments[0].layout
+        outer = layout.rank - pool.dims
+        if layout.dtype not in (torch.float32, torch.float64) or outer not in (1, 2) or 0 in layout.sizes:
+            raise Unsupported("pooling of such an image")
+        scalar = scalar_of(layout.dtype)
+        if pool.is_adaptive:
+            if set(given["output_size"]) != {1}:
+                raise Unsupported("adaptive pooling to more than one element")
+            sizes = (*layout.sizes[:outer], *(1,) * pool.dims)
+            dims = tuple(range(outer, layout.rank))
+            return Folded(_pooled_layout(sizes, layout), pool.rule, tuple(arguments[:1]), layout.sizes, dims, scalar)
+        kernel, stride, padding, dilation = (
+            _for_each_dim(given.get(name), pool.dims, default)
+            for name, default in (("kernel_size", None), ("stride", None), ("padding", 0), ("dilation", 1))
+        )
+        is_plain = not (given["ceil_mode"] or given.get("divisor_override") or any(padding))
+        if not is_plain:
+            raise Unsupported("windows that reach over the edge, or that are divided by another number")
+        try:
+            view = windows(layout.sizes, kernel, stride or kernel, dilation)
+        except ValueError as error:
+            raise Unsupported("windows that do not fit") from error
+        sizes = view[0][: layout.rank]
+        dims = tuple(range(layout.rank, layout.rank + pool.dims))
+        found = _viewed(arguments[0], view)
+        return Folded(_pooled_layout(sizes, layout), pool.rule, (found,), view[0], dims, scalar)
 
     @staticmethod
     def _row_dtype(rule: RowRule, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
@@ -407,6 +457,33 @@ def _viewed(base: Tensor, view: View) -> ViewOf:
     return ViewOf(Layout(sizes, strides, base.layout.dtype), base, places)
 
 
+def _looked(rule: Lookup, arguments: list[Any]) -> Looked:
+    """Elements at indices, as PyTorch lays them out: one after the other."""
+    base: Tensor = arguments[0]
+    index = arguments[rule.index]
+    if isinstance(index, list):
+        (index,) = index
+    own, layout = base.layout, index.layout
+    dim = 0 if rule.dim is None else arguments[rule.dim].value
+    short = (torch.int32,) if rule.may_be_short else ()
+    if layout.dtype not in (torch.int64, *short) or 0 in own.sizes or 0 in layout.sizes:
+        raise Unsupported("indices of such a dtype, or no elements")
+    if not -own.rank <= dim < own.rank or (rule.is_vector and layout.rank != 1):
+        raise Unsupported("indices or dimensions that do not fit")
+    dim %= own.rank
+    if rule.is_aligned:
+        if layout.rank != own.rank or any(
+            size > whole for at, (size, whole) in enumerate(zip(layout.sizes, own.sizes, strict=True)) if at != dim
+        ):
+            raise Unsupported("indices or dimensions that do not fit")
+        sizes = layout.sizes
+    else:
+        sizes = (*own.sizes[:dim], *layout.sizes, *own.sizes[dim + 1 :])
+    scalar_of(own.dtype)
+    strides = contiguous_strides(sizes)
+    return Looked(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.wraps)
+
+
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
     if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
@@ -466,6 +543,24 @@ def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewOf:
         value = _viewed(value, unsqueeze(value.layout.sizes, 0)[0])
     sizes = (whole[0], whole[1] // inner, inner, *whole[2:])
     return _viewed(value, (sizes, grouping(len(whole), inner)))
+
+
+def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
+    """Images stay in their order in memory."""
+    if is_contiguous(image):
+        return Layout(sizes, contiguous_strides(sizes), image.dtype)
+    last = channels_last_strides(sizes)
+    if last is None or image.strides != channels_last_strides(image.sizes):
+        raise Unsupported("pooling of an image with gaps, or in another order in memory")
+    return Layout(sizes, last, image.dtype)
+
+
+def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
+    """A number for each dimension, as operators of images take them: one, or as many; none where there are none."""
+    if isinstance(given, Number):
+        given = [given.value]
+    found = list(given) if given else [] if default is None else [default]
+    return found * dims if len(found) == 1 else found
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:

@@ -19,7 +19,9 @@ from rekindle.codegen.values import (
     Grouped,
     Input,
     Joined,
+    Looked,
     Number,
+    Product,
     Tensor,
     ViewOf,
     folds_of,
@@ -165,6 +167,8 @@ class NestBuilder:
     walks: list[_Walk] = field(init=False, default_factory=list)
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
+    given: list[int] = field(init=False, default_factory=list)
+    """Numbers that the nest is told besides."""
     made: dict[tuple[Tensor, IndexMap], Expression] = field(init=False, default_factory=dict)
 
     def written(self, targets: Sequence[Target]) -> NestBuilder:
@@ -226,6 +230,10 @@ class NestBuilder:
             return self._part(value, places)
         if isinstance(value, Grouped):
             return self._of_group(value, places)
+        if isinstance(value, Looked):
+            return self._look_up(value, places)
+        if isinstance(value, Product):
+            raise OwnLoops(value)
         arguments = [
             self._argument(value, argument, places, index in value.conditions)
             for index, argument in enumerate(value.arguments)
@@ -252,6 +260,32 @@ class NestBuilder:
         if offset or last >= inner or any(of * inner != step for of, step in zip(groups, steps, strict=True) if of):
             raise OwnLoops(value)
         return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
+
+    def _look_up(self, value: Looked, places: IndexMap) -> Expression:
+        """An element at an index, of a base that is in memory."""
+        dim, rank = value.dim, len(value.layout.sizes)
+        of_index = places if value.is_aligned else places[dim : dim + value.index.layout.rank]
+        behind = dim + 1 if value.is_aligned else dim + value.index.layout.rank
+        still: Place = (0, (0,) * self.loops)
+        moved = (*places[:dim], still, *places[behind:rank])
+        base, step = value.base, value.base.layout.strides[dim]
+        while isinstance(base, ViewOf) and base not in self.kept:
+            moved = compose(base.places, moved, self.loops)
+            base = base.base
+        base = self.kept.get(base, base)
+        if not isinstance(base, Input):
+            raise OwnLoops(base)
+        b, scalar = self.b, scalar_of(base.layout.dtype)
+        size, bytes = self._given(value.base.layout.sizes[dim]), self._given(step * scalar.size)
+        index = b.cast(self.element(value.index, of_index), I64)
+        if value.wraps:
+            index = b.select(b.compare("lt", index, b.like(0, index)), b.add(index, size), index)
+        return b.make("lookup", scalar, index, size, bytes, datum=self.access(base.number, base.layout, moved))
+
+    def _given(self, number: int) -> Expression:
+        """A number that the nest is told."""
+        self.given.append(number)
+        return self.b.make("given", I64, datum=len(self.given) - 1)
 
     def _argument(
         self, user: Computed | Folded, argument: object, places: IndexMap, is_condition: bool = False
@@ -340,7 +374,8 @@ class NestBuilder:
         if self.inner:
             phases, last = arrange(self.b, accesses, self.reductions, self.stores)
         parameters = [*self.sizes, *(number for walk in self.walks for number in (walk.offset, *walk.strides))]
-        return Nest(rank, accesses, phases, last, self.inner, self.across, self.scans), parameters
+        nest = Nest(rank, accesses, phases, last, self.inner, self.across, self.scans, len(self.given))
+        return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
         """Make one loop of two where all accesses go on from the end of the inner one to the next step of the outer."""

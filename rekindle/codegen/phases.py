@@ -11,7 +11,7 @@ CHEAP = frozenset(
     {
         *("load", "constant", "argument", "reduced", "length", "cast", "add", "sub", "mul", "div", "fma", "neg", "abs"),
         *("select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
-        *("sqrt", "copysign"),
+        *("sqrt", "copysign", "given", "lookup"),
     }
 )
 """Kinds that cost less than a look at the memory; the others are functions."""
@@ -34,9 +34,10 @@ class Dependence:
         """Whether it differs along these loops."""
         found = self._varies.get(expression)
         if found is None:
-            if expression.kind == "load":
+            if expression.kind in ("load", "lookup"):
                 assert isinstance(expression.datum, int)
-                found = not self.accesses[expression.datum].stays
+                moves = not self.accesses[expression.datum].stays
+                found = moves or any(map(self.varies, expression.operands))
             else:
                 found = expression.kind in SCANS or any(map(self.varies, expression.operands))
             self._varies[expression] = found

@@ -117,7 +117,21 @@ class Product:
     b: Tensor
 
 
-Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped | Product
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """Elements of ``base`` at the indices that ``index`` has along dimension ``dim``. In place of this dimension the
+    result has those of ``index``; or ``is_aligned``: it has the sizes of ``index``, and takes of each other dimension
+    the place where it is itself. With ``wraps``, indices below 0 count from the end."""
+
+    layout: Layout
+    base: Tensor
+    index: Tensor
+    dim: int
+    is_aligned: bool
+    wraps: bool
+
+
+Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped | Product | Looked
 
 
 def scalar_of(dtype: torch.dtype) -> Scalar:
@@ -138,8 +152,8 @@ def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
 
 
 def makers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
-    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept`` or multiplied, and not what is
-    behind."""
+    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept``, nor what is behind that or
+    behind a product."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:
@@ -157,6 +171,8 @@ def _made_of(value: Tensor) -> Sequence[Any]:
             return [value.base]
         case Joined():
             return value.parts
+        case Looked():
+            return [value.index]
         case Computed() | Folded():
             return value.arguments
     return ()

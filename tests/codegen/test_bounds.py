@@ -19,8 +19,11 @@ from rekindle.codegen.layout import Layout
 from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
 from tests.codegen.test_joins import JOINED
+from tests.codegen.test_lookups import EMBEDDING, select
 from tests.codegen.test_loops import CHAIN, CHUNKS
 from tests.codegen.test_normalization import GROUP
+from tests.codegen.test_pooling import MAXIMUM, text as windows
+from tests.codegen.test_products import PRODUCT, TRANSPOSED
 from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
 from tests.codegen.test_scans import SCAN
@@ -112,6 +115,13 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "sums down columns": (SCAN.replace("DIM", "0").replace("KIND", "cumsum"), [torch.randn(3, size)]),
         "groups of channels": (GROUP.replace("GROUPS", "2"), [torch.randn(2, 4, size), *torch.rand(2, 4)]),
         "kept meanwhile": (LOSS, [torch.randn(3, size)]),
+        "rows of a table": (EMBEDDING, [torch.randn(4, size), torch.tensor([3, 0, 1]), torch.randn(size)]),
+        "elements of rows": (select("gather", 1), [torch.randn(2, 5), torch.randint(5, (2, size)), torch.ones(2, 1)]),
+        "windows": (windows(MAXIMUM, [2], [1], [1]), [torch.randn(1, 3, size + 1)]),
+        "a row by a matrix": (TRANSPOSED, [torch.randn(1, size), torch.randn(19, size)]),
+        "matrices by rows": (TRANSPOSED, [torch.randn(5, size), torch.randn(6, size)]),
+        "matrices by columns": (PRODUCT.replace("NAME", "mm"), [torch.randn(5, 3), torch.randn(3, size)]),
+        "matrices of doubles": (TRANSPOSED, [torch.randn(5, size).double(), torch.randn(6, size).double()]),
     }
 
 

@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import rekindle
+import rekindle.ops
+import rekindle.runtime.executor  # (runs graphs)
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.groups import FusedGroup, group_of
+from rekindle.codegen.groups import FusedGroup
 from rekindle.codegen.loops.text import kernel_text
 from rekindle.codegen.operators.products import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.ir.execution import callable_of
@@ -60,7 +62,7 @@ def _units(found: Tensor, exact: Tensor, of: Tensor) -> float:
     return float(((found.double() - exact).abs() / of / torch.finfo(found.dtype).eps).max())
 
 
-SIZES: Final = (1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 70)
+SIZES: Final = (1, 2, 4, 7, 16, 17, 33, 70)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -81,7 +83,14 @@ def test_sums_are_as_near_as_those_of_blas(name: str, dtype: torch.dtype) -> Non
 
 @pytest.mark.parametrize(
     ("shape", "other"),
-    [((3, 5), (5,)), ((5,), (5, 4)), ((2, 3, 5), (5, 4)), ((2, 1, 3, 5), (6, 5, 4)), ((6, 1, 5), (5, 40)), ((6, 5), (5, 1))],
+    [
+        ((3, 5), (5,)),
+        ((5,), (5, 4)),
+        ((2, 3, 5), (5, 4)),
+        ((2, 1, 3, 5), (6, 5, 4)),
+        ((6, 1, 5), (5, 40)),
+        ((6, 5), (5, 1)),
+    ],
 )
 def test_matmul_broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     torch.manual_seed(0)
@@ -96,7 +105,7 @@ def test_matmul_broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> No
 
 def test_a_batch_of_matrices_with_gaps() -> None:
     torch.manual_seed(0)
-    x, y = torch.randn(2, 4, 6, 3).transpose(1, 2), torch.randn(2, 4, 6, 3).permute(0, 2, 3, 1)
+    x, y = torch.randn(2, 4, 6, 3).transpose(1, 2), torch.randn(2, 6, 3, 8)[..., ::2]
     group = FusedGroup(graph(PRODUCT, "matmul"))
     torch.testing.assert_close(group(x, y), torch.relu(x @ y))
     assert group.refusals == ["a product of matrices with gaps"]
@@ -122,10 +131,16 @@ def test_the_text_of_a_linear_map() -> None:
         "kernel(in0: f32, in1: f32, in2: f32) -> (out0: f32) with (temp0: f32, temp1: f32)\n"
         "  for 1 loop:\n"
         "    %0 = load in0[1]\n"
-        "    %1 : bool = gt(%0, f32(0.0))\n"
-        "    store temp1[1] = %1\n"
+        "    %1 : bool = gt(f32(0.0), %0)\n"
+        "    %2 : f32 = select(%1, f32(0.0), %0)\n"
+        "    store temp1[1] = %2\n"
         "  store temp0[0, n] = sum of temp1[0, k] * in1[n, k] for all k, along k\n"
         "  for 1 loop:\n"
+        "    %0 = load in2[1]\n"
+        "    %1 = load temp0[1]\n"
+        "    %2 : f32 = add(%0, %1)\n"
+        "    %3 : f32 = tanh(%2)\n"
+        "    store out0[1] = %3\n"
     )
 
 

@@ -40,6 +40,8 @@ class Expressions:
     scan: Callable[[Expression, str], str] | None = None
     """Writes what depends on the elements before; takes the element at hand too."""
     written: dict[Expression, str] = field(default_factory=dict)
+    lookup: Callable[[Expression, list[str]], str] | None = None
+    """Writes what stands at an index; takes the operands too."""
 
     def write(self, expression: Expression) -> str:
         """The operand that holds ``expression``."""
@@ -62,6 +64,9 @@ class Expressions:
         if e.kind in SCANS:
             assert self.scan is not None
             return self.scan(e, values[0])
+        if e.kind == "lookup":
+            assert self.lookup is not None
+            return self.lookup(e, values)
         if e.kind == "cast":
             return cast(self.f, values[0], source, e.scalar, self.lanes)
         if e.kind == "select":

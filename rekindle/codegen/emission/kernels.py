@@ -1,7 +1,7 @@
 """Whole kernels: the nests, one after the other, each shared by the threads of PyTorch's own pool.
 
 The function ``kernel(ptr pointers, ptr parameters, ptr arguments)`` takes the addresses of the buffers, the sizes,
-offsets and strides of the nests, and eight bytes for each argument.
+offsets and strides of the nests, and eight bytes for each argument. It answers 0, or 1 if an index was none.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _SIMPLE = frozenset(
             "argument",
             "reduced",
             "length",
+            "given",
             "cast",
             "add",
             "sub",
@@ -72,7 +73,19 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     module.definitions.append(_kernel(module, kernel, target, can_share))
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
     functions = vector_math.texts(list(module.functions.values()))
-    return "\n\n".join([FEW_PASSES, functions, declarations, *module.definitions, "!0 = !{}"]) + "\n"
+    return (
+        "\n\n".join(
+            [
+                FEW_PASSES,
+                functions,
+                declarations,
+                *module.definitions,
+                "!0 = !{}",
+                '!1 = !{!"branch_weights", i32 1000, i32 1}',
+            ]
+        )
+        + "\n"
+    )
 
 
 def weight(nest: Nest) -> int:
@@ -111,8 +124,8 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
         first += nest.parameters
     for number in range(len(kernel.temporaries)):
         f.call("void", "free", ("ptr", f"%temporary{number}"))
-    f.do("ret void")
-    return "\n".join([f"define void @kernel({PARAMETERS}) {{", *f.lines, "}"])
+    f.do(f"ret i64 {f.let('load i64, ptr %status, align 8') if kernel.looks_up else '0'}")
+    return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
 
 
 _SLOTS = 7
@@ -123,10 +136,10 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 def _with_temporaries(f: Function, kernel: Kernel, first: int) -> str:
     """The pointers of all buffers: those that are given, and those of memory that is got for the time of the call; from
     parameter ``first`` on stands how large each is."""
-    if not kernel.temporaries:
+    if not kernel.temporaries and not kernel.looks_up:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
-    f.do(f"%buffers = alloca [{given + len(kernel.temporaries)} x ptr], align 8")
+    f.do(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.looks_up} x ptr], align 8")
     for number in range(given):
         place = f.let(f"getelementptr ptr, ptr %pointers, i64 {number}")
         pointer = f.let(f"load ptr, ptr {place}, align 8")
@@ -137,6 +150,11 @@ def _with_temporaries(f: Function, kernel: Kernel, first: int) -> str:
         f.do(f"%temporary{number} = call ptr @malloc(i64 {size})")
         place = f.let(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
         f.do(f"store ptr %temporary{number}, ptr {place}, align 8")
+    if kernel.looks_up:
+        f.do("%status = alloca i64, align 8")
+        f.do("store i64 0, ptr %status, align 8")
+        place = f.let(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")
+        f.do(f"store ptr %status, ptr {place}, align 8")
     return "%buffers"
 
 

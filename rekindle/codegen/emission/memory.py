@@ -55,6 +55,60 @@ class Memory:
             return f.let(f"icmp ne {vector('i8', lanes)} {value}, {splat('i8', '0', lanes)}")
         return value
 
+    def look_up_one(
+        self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
+    ) -> str:
+        """As :meth:`load`, from ``index`` times ``step`` bytes on, which is the same in all lanes; what is not below
+        ``size`` is told at ``status``, and gives something."""
+        f = self.f
+        if self.lanes > 1:
+            index, size, step = (
+                f.let(f"extractelement <{self.lanes} x i64> {each}, i64 0") for each in (index, size, step)
+            )
+        is_there = f.let(f"icmp ult i64 {index}, {size}")
+        self._tell_unless(is_there, status)
+        safe = f.let(f"select i1 {is_there}, i64 {index}, i64 0")
+        moved = f.let(f"getelementptr i8, ptr {start}, i64 {f.let(f'mul i64 {safe}, {step}')}")
+        return self.load(number, moved, at, mask)
+
+    def look_up(
+        self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
+    ) -> str:
+        """The same with an index for each lane."""
+        f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
+        if lanes == 1:
+            return self.look_up_one(number, start, at, mask, index, size, step, status)
+        whole, truth = f"<{lanes} x i64>", vector("i1", lanes)
+        is_there = f.let(f"icmp ult {whole} {index}, {size}")
+        ones = splat("i1", "true", lanes)
+        given = ones if mask is None else mask
+        missing = f.let(f"and {truth} {given}, {f.let(f'xor {truth} {is_there}, {ones}')}")
+        bits = f.let(f"bitcast {truth} {missing} to i{lanes}")
+        self._tell_unless(f.let(f"icmp eq i{lanes} {bits}, 0"), status)
+        allowed = f.let(f"and {truth} {given}, {is_there}")
+        moved = f.let(f"mul {whole} {index}, {step}")
+        if access.step is not Step.STAYS:
+            count = ", ".join(f"i64 {lane}" for lane in range(lanes))
+            along = f.let(f"add {whole} <{count}>, {spread(f, at, 'i64', lanes)}")
+            stride = spread(f, self.steps[number], "i64", lanes)
+            moved = f.let(f"add {whole} {moved}, {f.let(f'mul {whole} {along}, {stride}')}")
+        stored = memory_type(access.scalar)
+        places = f.let(f"getelementptr i8, ptr {start}, {whole} {moved}")
+        value = self._gathered(access, places, allowed)
+        return (
+            f.let(f"icmp ne {vector(stored, lanes)} {value}, {splat(stored, '0', lanes)}")
+            if access.scalar is BOOL
+            else value
+        )
+
+    def _tell_unless(self, is_there: str, status: str) -> None:
+        f, tag = self.f, self.f.name()
+        f.do(f"br i1 {is_there}, label %there.{tag}, label %missing.{tag}, !prof !1")
+        f.label(f"missing.{tag}")
+        f.do(f"store i64 1, ptr {status}, align 8")
+        f.do(f"br label %there.{tag}")
+        f.label(f"there.{tag}")
+
     def store(self, number: int, start: str, value: str, at: str, mask: str | None) -> None:
         f, access, lanes = self.f, self.nest.accesses[number], self.lanes
         stored = memory_type(access.scalar)
@@ -89,15 +143,19 @@ class Memory:
     def _gather(self, access: Access, stride: str, start: str, at: str, mask: str | None) -> str:
         f, lanes = self.f, self.lanes
         stored = memory_type(access.scalar)
-        whole, type = vector(stored, lanes), vector("i1", lanes)
         places = self._places(stride, start, at)
         if lanes == 1:
             return f.let(f"load {stored}, ptr {places}, align {access.scalar.size}")
+        return self._gathered(access, places, splat("i1", "true", lanes) if mask is None else mask)
+
+    def _gathered(self, access: Access, places: str, mask: str) -> str:
+        """What stands at ``places``, where ``mask`` says that something does."""
+        f, lanes, stored = self.f, self.lanes, memory_type(access.scalar)
+        whole, type = vector(stored, lanes), vector("i1", lanes)
         symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"
         f.module.declare(symbol, whole, f"<{lanes} x ptr>", "i32", type, whole)
-        given = splat("i1", "true", lanes) if mask is None else mask
         return f.let(
-            f"call {whole} @{symbol}(<{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {given}, "
+            f"call {whole} @{symbol}(<{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {mask}, "
             f"{whole} zeroinitializer)"
         )
 

@@ -127,6 +127,10 @@ class NestWriter:
             self.bases.append(f.let(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
             strides.append([self._parameter(at + 1 + loop) for loop in range(rank)])
             at += 1 + rank
+        for expression in expressions_of(self.nest):
+            if expression.kind == "given":
+                assert isinstance(expression.datum, int)
+                self.fixed[expression] = spread(f, self._parameter(at + expression.datum), "i64", self.lanes)
         self.walks = Walks(f, self.nest, self.lanes, sizes, strides)
         self.memory = Memory(f, self.nest, self.lanes, [each[self.nest.vector_loop] for each in strides])
 
@@ -226,7 +230,7 @@ class NestWriter:
     def store_last(self, bases: Bases, known: Known) -> None:
         """Store what is one element for a row."""
         f, lanes = self.f, self.lanes
-        values = Expressions(f, self.target, lanes, self._leaf(bases, "0", None), written=known)
+        values = self._expressions(bases, "0", None, known)
         for store in self.nest.last:
             scalar = self.nest.accesses[store.access].scalar
             value = values.write(store.value)
@@ -269,11 +273,32 @@ class NestWriter:
             for way, mine in enumerate(known):
                 mine.update({fold.reduction.result: fold.lane_results(way) for fold in folds})
         for mine, place in zip(known, places, strict=True):
-            values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, place, mask), written=mine)
+            values = self._expressions(bases, place, mask, mine)
             for store in self.nest.last:
                 self.memory.store(store.access, bases[store.access], values.write(store.value), place, mask)
 
     # -------------------------------------------------------------------------------------------------------- elements
+
+    def _expressions(self, bases: Bases, at: str, mask: str | None, known: Known) -> Expressions:
+        """What writes the expressions of a vector; ``known`` are those that are there, and take in those to come."""
+
+        def lookup(expression: Expression, values: list[str]) -> str:
+            assert isinstance(expression.datum, int)
+            index, size, step = values
+            start, status = bases[expression.datum], self._status()
+            stays = not (self.nest.across or self.dependence.varies(expression.operands[0]))
+            look = self.memory.look_up_one if stays else self.memory.look_up
+            return look(expression.datum, start, at, mask, index, size, step, status)
+
+        leaf = self._leaf(bases, at, mask)
+        return Expressions(self.f, self.target, self.lanes, leaf, written=known, lookup=lookup)
+
+    def _status(self) -> str:
+        """Where it is told that an index is none."""
+        kernel = self.kernel
+        number = len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries)
+        slot = self.f.let(f"getelementptr ptr, ptr %pointers, i64 {number}")
+        return self.f.let(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
 
     def _leaf(self, bases: Bases, at: str, mask: str | None) -> Callable[[Expression], str]:
         def leaf(expression: Expression) -> str:
@@ -285,7 +310,7 @@ class NestWriter:
 
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
         """Compute in front of a phase what is the same for all of its elements."""
-        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), written=known)
+        values = self._expressions(bases, at, mask, known)
         for part in self._parts(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):
                 values.write(part)
@@ -313,7 +338,8 @@ class NestWriter:
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)
 
-        values = Expressions(self.f, self.target, self.lanes, self._leaf(bases, at, mask), scan, dict(known))
+        values = self._expressions(bases, at, mask, dict(known))
+        values.scan = scan
         for store in phase.stores:
             self.memory.store(store.access, bases[store.access], values.write(store.value), at, mask)
         return values

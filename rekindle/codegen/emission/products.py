@@ -184,7 +184,9 @@ class ProductWriter:
                 if count < width:
                     lanes = ", ".join(f"i32 {lane}" for lane in range(done, done + count))
                     whole = vector(element, width)
-                    value = f.let(f"shufflevector <{width} x {element}> {found}, {whole} poison, <{count} x i32> <{lanes}>")
+                    value = f.let(
+                        f"shufflevector <{width} x {element}> {found}, {whole} poison, <{count} x i32> <{lanes}>"
+                    )
                 start = f.let(f"getelementptr {element}, ptr {lines[line]}, i64 {column}")
                 place = f.let(f"getelementptr {element}, ptr {start}, i64 {offset}") if offset else start
                 f.do(f"store <{count} x {element}> {value}, ptr {place}, align {size}")
@@ -216,7 +218,5 @@ class ProductWriter:
         parts = []
         for step in (0, half):
             lanes = ", ".join(f"i32 {lane + step}" for lane in low)
-            parts.append(
-                self.f.let(f"shufflevector {whole} {a}, {whole} {b}, <{len(low)} x i32> <{lanes}>")
-            )
+            parts.append(self.f.let(f"shufflevector {whole} {a}, {whole} {b}, <{len(low)} x i32> <{lanes}>"))
         return self.f.let(f"fadd <{len(low)} x {element}> {parts[0]}, {parts[1]}")

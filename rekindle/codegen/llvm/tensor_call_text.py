@@ -141,7 +141,7 @@ allocated:
   %o_next = add i64 %o, 1
   br label %allocate
 release:
-  %r = phi i64 [%o, %make], [%r_next, %released]
+  %r = phi i64 [%o, %make], [%outputs, %run], [%r_next, %released]
   %r_more = icmp sgt i64 %r, 0
   br i1 %r_more, label %released, label %no_memory
 released:
@@ -157,7 +157,10 @@ no_memory:
 raise:
   ret ptr null
 run:
-  call void %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  %status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  %is_wrong = icmp ne i64 %status, 0
+  br i1 %is_wrong, label %release, label %written
+written:
   %single = icmp eq i64 %outputs, 1
   br i1 %single, label %one, label %several
 one:

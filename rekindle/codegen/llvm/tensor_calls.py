@@ -37,9 +37,10 @@ _SCALARS: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
 class Launch:
     """A kernel for arguments of certain layouts.
 
-    ``kernel`` is the address of ``void kernel(void **pointers, int64_t *parameters, int64_t *scalars)``: ``pointers``
-    are where the elements of the Tensors among the inputs begin, in their order, then those of the outputs;
-    ``scalars`` are the numbers among the inputs, ints and bools as they are, floats as doubles.
+    ``kernel`` is the address of ``int64_t kernel(void **pointers, int64_t *parameters, int64_t *scalars)``, which
+    answers 0, or anything else to have the fallback called after all: ``pointers`` are where the elements of the
+    Tensors among the inputs begin, in their order, then those of the outputs; ``scalars`` are the numbers among the
+    inputs, ints and bools as they are, floats as doubles.
 
     ``inputs`` has for each input a layout, or the class of a number; ``outputs`` are the layouts of the Tensors that
     are made. ``keep`` is kept alive: what ``kernel`` is a part of.

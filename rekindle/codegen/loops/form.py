@@ -45,10 +45,12 @@ class Expression:
     """One element: ``kind`` applied to ``operands``.
 
     Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
-    are passed by value), ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many
-    iterations the folded loops have). ``cast`` makes it the type ``scalar``. The others are those that
-    :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions. ``scan_sum`` and
-    ``scan_product`` are those of all elements of a row up to this one.
+    are passed by value), ``given`` (of a number among those that are told with the sizes), ``constant``, ``reduced``
+    (the number of a reduction that is complete), ``length`` (how many iterations the folded loops have). ``lookup``
+    loads through an access too, moved by an index: its operands are the index, how many there are, and how many bytes
+    are from one to the next; that an index is none is told to the caller. ``cast`` makes it the type ``scalar``. The
+    others are those that :class:`~rekindle.codegen.loops.builder.Builder` makes, and names of mathematical functions.
+    ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
     """
 
     kind: str
@@ -100,6 +102,8 @@ class Nest:
     across: bool = False
     is_ordered: bool = False
     """Whether elements of a row depend on those before them."""
+    given: int = 0
+    """How many numbers it is told besides."""
 
     @property
     def is_whole(self) -> bool:
@@ -117,8 +121,8 @@ class Nest:
 
     @property
     def parameters(self) -> int:
-        """How many numbers tell sizes, and for each access an offset and its strides in bytes."""
-        return self.rank + len(self.accesses) * (1 + self.rank)
+        """How many numbers tell sizes, and for each access an offset and its strides in bytes; and what is given."""
+        return self.rank + len(self.accesses) * (1 + self.rank) + self.given
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +155,5 @@ class Kernel:
     arguments: tuple[Scalar, ...]
     nests: tuple[Nest | Product, ...]
     temporaries: tuple[Scalar, ...] = ()
+    looks_up: bool = False
+    """Whether there are lookups. Then the buffer behind all others has a word that is set where an index is none."""

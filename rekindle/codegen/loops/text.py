@@ -111,7 +111,7 @@ class _NestText:
         if expression.kind == "length":
             self.names[expression] = "n"
             return
-        if expression.kind in ("argument", "reduced"):
+        if expression.kind in ("argument", "reduced", "given"):
             self.names[expression] = f"{expression.kind[0]}{expression.datum}"
             return
         name = self.names[expression] = f"%{sum(name.startswith('%') for name in self.names.values())}"
@@ -120,4 +120,8 @@ class _NestText:
             yield f"{indent}{name} = load {self.accesses[expression.datum]}"
             return
         operands = ", ".join(self.names[operand] for operand in expression.operands)
+        if expression.kind == "lookup":
+            assert isinstance(expression.datum, int)
+            yield f"{indent}{name} = lookup {self.accesses[expression.datum]} at ({operands})"
+            return
         yield f"{indent}{name} : {expression.scalar} = {expression.kind}({operands})"

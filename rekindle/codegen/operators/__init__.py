@@ -1,7 +1,7 @@
 """What fuses: for each operator, its elements as expressions; for views, where their elements stand.
 
-A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS`, :data:`PRODUCTS` and
-:data:`VIEWS` know them by qualified name.
+A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS`, :data:`LOOKUPS`,
+:data:`POOLS`, :data:`PRODUCTS` and :data:`VIEWS` know them by qualified name.
 """
 
 from rekindle.codegen.operators import (
@@ -11,12 +11,16 @@ from rekindle.codegen.operators import (
     conversions as conversions,
     functions as functions,
     joins as joins,
+    lookups as lookups,
     normalization as normalization,
+    pooling as pooling,
     reductions as reductions,
     rows as rows,
     views as views,
 )
 from rekindle.codegen.operators.joins import JOINS as JOINS, STACKS as STACKS
+from rekindle.codegen.operators.lookups import LOOKUPS as LOOKUPS
+from rekindle.codegen.operators.pooling import POOLS as POOLS
 from rekindle.codegen.operators.products import PRODUCTS as PRODUCTS
 from rekindle.codegen.operators.rows import ROWS as ROWS, RowRule as RowRule
 from rekindle.codegen.operators.rules import RULES as RULES, Result as Result, Rule as Rule

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not tensor_calls.is_available(), reason="this bu
 
 # Writes to each output the sum of the first elements of all inputs, times a parameter, plus a scalar.
 TEXT = """
-define void @sum(ptr %pointers, ptr %parameters, ptr %scalars) {
+define i64 @sum(ptr %pointers, ptr %parameters, ptr %scalars) {
   %second = getelementptr ptr, ptr %pointers, i64 1
   %third = getelementptr ptr, ptr %pointers, i64 2
   %a = load ptr, ptr %pointers
@@ -32,9 +32,9 @@ define void @sum(ptr %pointers, ptr %parameters, ptr %scalars) {
   %z = fadd float %x, %y
   %w = fmul float %z, %f
   store float %w, ptr %c
-  ret void
+  ret i64 0
 }
-define void @numbers(ptr %pointers, ptr %parameters, ptr %scalars) {
+define i64 @numbers(ptr %pointers, ptr %parameters, ptr %scalars) {
   %float_at = getelementptr i64, ptr %scalars, i64 1
   %bool_at = getelementptr i64, ptr %scalars, i64 2
   %int = load i64, ptr %scalars
@@ -47,10 +47,10 @@ define void @numbers(ptr %pointers, ptr %parameters, ptr %scalars) {
   %next = getelementptr i64, ptr %a, i64 1
   store i64 %bool, ptr %next
   store double %float, ptr %b
-  ret void
+  ret i64 0
 }
-define void @nothing(ptr %pointers, ptr %parameters, ptr %scalars) {
-  ret void
+define i64 @nothing(ptr %pointers, ptr %parameters, ptr %scalars) {
+  ret i64 0
 }
 """
 ONE = (torch.float32, (1,), (1,))

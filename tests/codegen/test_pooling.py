@@ -1,0 +1,113 @@
+"""Pooling in kernels: windows within an image; what reaches over its edge is left to PyTorch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle.ops
+import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.loops.text import kernel_text
+from rekindle.ir.execution import callable_of
+from rekindle.ir.parser import parse_graph
+
+HEAD: Final = """
+graph(%x : Tensor):
+  %no : bool = prim::Constant[value=0]()
+  %yes : bool = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %kernel : int[] = prim::Constant[value=KERNEL]()
+  %stride : int[] = prim::Constant[value=STRIDE]()
+  %padding : int[] = prim::Constant[value=PADDING]()
+  %dilation : int[] = prim::Constant[value=DILATION]()
+  %a : Tensor = aten::neg(%x)
+"""
+MAXIMUM: Final = (
+    HEAD
+    + """  %p : Tensor = aten::max_pool2d(%a, %kernel, %stride, %padding, %dilation, %no)
+  return (%p)
+"""
+)
+MEAN: Final = (
+    HEAD
+    + """  %p : Tensor = aten::avg_pool2d(%a, %kernel, %stride, %padding, %no, %yes, %none)
+  return (%p)
+"""
+)
+LINES: Final = (
+    HEAD
+    + """  %p : Tensor = aten::max_pool1d(%a, %kernel, %stride, %padding, %dilation, %no)
+  return (%p)
+"""
+)
+WHOLE: Final = (
+    HEAD
+    + """  %p : Tensor = aten::adaptive_avg_pool2d(%a, %kernel)
+  %q : Tensor = aten::tanh(%p)
+  return (%q)
+"""
+)
+
+
+def text(of: str, kernel: list[int], stride: list[int], dilation: list[int], padding: list[int] | None = None) -> str:
+    for name, value in (("KERNEL", kernel), ("STRIDE", stride), ("DILATION", dilation), ("PADDING", padding or [0])):
+        of = of.replace(name, str(value))
+    return of.lstrip()
+
+
+def check(of: str, *images: Tensor) -> FusedGroup:
+    graph = parse_graph(of)
+    group = FusedGroup(graph)
+    for image in images:
+        expected = callable_of(graph, "eager")(image)
+        found = group(image)
+        torch.testing.assert_close(found, expected, equal_nan=True)
+        assert found.stride() == expected.stride()
+    return group
+
+
+IMAGE: Final = torch.randn(2, 3, 9, 40, generator=torch.Generator().manual_seed(0))
+NOT_FINITE: Final = IMAGE.clone()
+NOT_FINITE[0, 1, 2:5, 7:20:3] = torch.nan
+NOT_FINITE[1, 0, 2:5, 7:20:3] = torch.inf
+LAST: Final = IMAGE.contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("of", [MAXIMUM, MEAN], ids=["maximum", "mean"])
+@pytest.mark.parametrize(("kernel", "stride"), [([2, 2], []), ([3], [1, 2])], ids=["beside each other", "overlapping"])
+def test_windows(of: str, kernel: list[int], stride: list[int]) -> None:
+    dilation = [2] if of is MAXIMUM and stride else [1]
+    group = check(text(of, kernel, stride, dilation), IMAGE, IMAGE[0], NOT_FINITE, LAST)
+    assert group.refusals == []
+
+
+def test_windows_of_lines() -> None:
+    assert check(text(LINES, [3], [2], [1]), IMAGE[0], IMAGE[0, 0]).refusals == []
+
+
+@pytest.mark.parametrize("image", [IMAGE, IMAGE[0], LAST, NOT_FINITE], ids=["images", "image", "last", "not finite"])
+def test_whole_images(image: Tensor) -> None:
+    assert check(text(WHOLE, [1, 1], [], [1]), image).refusals == []
+
+
+def test_the_text_of_windows() -> None:
+    group = check(text(MAXIMUM, [2], [], [1]), IMAGE)
+    assert kernel_text(group.recipes[0].kernel.kernel) == (
+        "kernel(in0: f32) -> (out0: f32)\n"
+        "  for 5 loops, 2 folded, across:\n"
+        "    along the 2 innermost:\n"
+        "      %0 = load in0[*, *, s, *, *]\n"
+        "      %1 : f32 = neg(%0)\n"
+        "      r0 : f32 = maximum of %1\n"
+        "    at its end:\n"
+        "      store out0[*, *, 1, 0, 0] = r0\n"
+    )
+
+
+def test_windows_over_the_edge() -> None:
+    group = check(text(MAXIMUM, [3], [2], [1], padding=[1]), IMAGE)
+    assert group.refusals == ["windows that reach over the edge, or that are divided by another number"]
