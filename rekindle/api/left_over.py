@@ -22,7 +22,8 @@ LIBRARY: Final = frozenset(
         *(f"aten::conv{dims}d" for dims in (1, 2, 3)),
         *(f"aten::conv_transpose{dims}d" for dims in (1, 2, 3)),
         *("aten::_convolution", "aten::convolution", "aten::convolution_backward"),
-        *("prim::packed_convolution", "prim::packed_linear", "autodiff::matmul_self", "autodiff::matmul_other"),
+        *("prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
+        *("autodiff::matmul_self", "autodiff::matmul_other"),
     }
 )
 """Matrix products, convolutions and attention: BLAS and oneDNN run them, and no kernel is to be made of them."""

@@ -25,7 +25,7 @@ CAN_PACK: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._
 """Whether this build of PyTorch has oneDNN with what is needed here."""
 
 FEWEST_ROWS: Final = 16
-LEAST_PRODUCTS: Final = {LINEAR: 1 << 22, CONVOLUTION: 1 << 20, POINTWISE: 1 << 23}
+LEAST_PRODUCTS: Final = {LINEAR: 1 << 22, CONVOLUTION: 1 << 20, POINTWISE: 1 << 20}
 """Of how many products of numbers on a call goes to oneDNN: linear maps, which must have :data:`FEWEST_ROWS` besides,
 convolutions, and those whose kernels have one place. Below these, the way there takes longer than is won. They were
 measured on one thread with AVX-512."""
@@ -52,38 +52,100 @@ def _ints(node: Node, name: str) -> list[int]:
     return ints
 
 
+class _Convolution:
+    """A convolution with the attributes of ``node``."""
+
+    def __init__(self, node: Node) -> None:
+        self.stride, self.padding = _ints(node, "stride"), _ints(node, "padding")
+        self.dilation, self.groups = _ints(node, "dilation"), int_attribute(node, "groups")
+        self.activation = node.get_string("activation")
+        self.may_overwrite = bool(int_attribute(node, "may_overwrite", 0))
+        """Whether nobody reads what is added any more."""
+        self._packed: Tensor | None = None
+
+    def by_library(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor | None:
+        """What oneDNN makes of it, with ``other`` added and the activation behind that, in channels-last order; None
+        where it cannot, or where that does not pay."""
+        if not (_is_plain(input, weight) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.groups):
+            return None
+        kind = POINTWISE if weight.shape[2] == weight.shape[3] == 1 else CONVOLUTION
+        places = input.shape[0] * input.shape[2] * input.shape[3] // (self.stride[0] * self.stride[1])
+        if places * weight.numel() < LEAST_PRODUCTS[kind]:
+            return None
+        if other is not None and not (_is_plain(other, weight) and other.shape == self._sizes(input, weight)):
+            return None
+        if self._packed is None:
+            dense = weight.detach().to_mkldnn()
+            self._packed = torch._C._nn.mkldnn_reorder_conv2d_weight(
+                dense, self.padding, self.stride, self.dilation, self.groups
+            )
+        given = input.contiguous(memory_format=torch.channels_last)
+        numbers = (self.padding, self.stride, self.dilation, self.groups)
+        result: Tensor
+        try:
+            if other is None:
+                run = torch.ops.mkldnn._convolution_pointwise.default
+                result = run(given, self._packed, bias, *numbers, self.activation, [], None)
+            else:
+                result = self._added(given, other, bias)
+        except RuntimeError:
+            return None  # the operator itself says what is wrong
+        return result
+
+    def _added(self, input: Tensor, other: Tensor, bias: Tensor | None) -> Tensor:
+        numbers = (self.padding, self.stride, self.dilation, self.groups)
+        unary = None if self.activation == "none" else self.activation
+        behind = (self._packed, bias, *numbers, "add", 1.0, unary, [], None)
+        result: Tensor
+        if self.may_overwrite and other.is_contiguous(memory_format=torch.channels_last):
+            result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *behind)
+        else:
+            given = other.contiguous(memory_format=torch.channels_last)
+            result = torch.ops.mkldnn._convolution_pointwise.binary(input, given, *behind)
+        return result
+
+    def _sizes(self, input: Tensor, weight: Tensor) -> tuple[int, ...]:
+        """The sizes of the result."""
+        image = tuple(
+            (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+            for size, padding, dilation, kernel, stride in zip(
+                input.shape[2:], self.padding, self.dilation, weight.shape[2:], self.stride, strict=True
+            )
+        )
+        return (input.shape[0], weight.shape[0], *image)
+
+    def plain(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """What PyTorch's operator makes of it, without the activation."""
+        return torch.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+
 @implements_for_node("prim::packed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_convolution(node: Node) -> Operation:
     """``conv2d`` with ``stride``, ``padding``, ``dilation``, ``groups`` as attributes, and an ``activation`` behind
     it: ``none`` or ``relu``. Its result is in channels-last order wherever oneDNN made it."""
-    stride, padding, dilation = _ints(node, "stride"), _ints(node, "padding"), _ints(node, "dilation")
-    groups, activation = int_attribute(node, "groups"), node.get_string("activation")
-    steps = stride[0] * stride[1]
-    packed: list[Tensor] = []
-
-    def pays(input: Tensor, weight: Tensor) -> bool:
-        kind = POINTWISE if weight.shape[2] == weight.shape[3] == 1 else CONVOLUTION
-        places = input.shape[0] * input.shape[2] * input.shape[3] // steps
-        return places * weight.numel() >= LEAST_PRODUCTS[kind]
+    convolution = _Convolution(node)
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        is_batch = _is_plain(input, weight) and input.dim() == 4 and input.shape[1] == weight.shape[1] * groups
-        if is_batch and pays(input, weight):
-            if not packed:
-                dense = weight.detach().to_mkldnn()
-                packed.append(torch._C._nn.mkldnn_reorder_conv2d_weight(dense, padding, stride, dilation, groups))
-            given = input.contiguous(memory_format=torch.channels_last)
-            try:
-                result: Tensor = torch.ops.mkldnn._convolution_pointwise(
-                    given, packed[0], bias, padding, stride, dilation, groups, activation, [], None
-                )
-                return result
-            except RuntimeError:
-                pass  # the operator itself says what is wrong
-        elif is_batch:
-            input = input.contiguous()
-        result = torch.conv2d(input, weight, bias, stride, padding, dilation, groups)
-        return _activated(result, activation)
+        result = convolution.by_library(input, weight, bias, None)
+        if result is None:
+            result = _activated(convolution.plain(input, weight, bias), convolution.activation)
+        return result
+
+    return run
+
+
+@implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
+def packed_convolution_add(node: Node) -> Operation:
+    """The same with ``other`` added in front of the activation; where ``is_in_place``, as ``add_`` does, which has to
+    broadcast to what is convolved. It ``may_overwrite`` what nobody reads any more."""
+    convolution, is_in_place = _Convolution(node), bool(int_attribute(node, "is_in_place"))
+
+    def run(input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor) -> Tensor:
+        result = convolution.by_library(input, weight, bias, other)
+        if result is None:
+            made = convolution.plain(input, weight, bias)
+            result = _activated(made.add_(other) if is_in_place else made + other, convolution.activation)
+        return result
 
     return run
 

@@ -16,6 +16,9 @@ becomes
     %e : Tensor = aten::contiguous(%d, %0)
     %v : Tensor = aten::view(%e, %sizes)
 
+An addition to what a convolution alone gives (``x + conv(y)``, the way round a block) is put into it, too, as
+``prim::packed_convolution_add``.
+
 Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
 mind. What looks at the order of a result in memory gets it in the order that it had.
 
@@ -39,6 +42,7 @@ from rekindle.passes.constants import constant_int, is_constant, value_of
 from rekindle.passes.foldable import fixed_tensor
 
 CONVOLUTION: Final = "prim::packed_convolution"
+ADDING: Final = "prim::packed_convolution_add"
 LINEAR: Final = "prim::packed_linear"
 
 
@@ -59,6 +63,8 @@ class PackWeights:
             elif node.kind == "aten::linear":
                 changed |= _pack_linear(node, aliases, self.smallest_linear)
         if changed:
+            for node in list(graph.find_nodes(CONVOLUTION)):
+                _take_addition(node, graph)
             _Order(graph).keep()
         return changed
 
@@ -113,11 +119,7 @@ def _ints(value: Value) -> list[int] | None:
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
     """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
-    last = node
-    if len(node.output.uses) == 1:
-        user = node.output.uses[0].user
-        if user.kind in ("aten::relu", "aten::relu_") and user.owning_block is node.owning_block:
-            last = user
+    last = _activation_behind(node) or node
     activation = "none" if last is node else "relu"
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -131,13 +133,69 @@ def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> No
     node.destroy()
 
 
+def _activation_behind(node: Node) -> Node | None:
+    """The activation that alone uses the result of ``node``, if there is one that oneDNN knows."""
+    user = _only_user(node)
+    return user if user is not None and user.kind in ("aten::relu", "aten::relu_") else None
+
+
+def _only_user(node: Node) -> Node | None:
+    """The node of the same block that alone uses the result of ``node``, once."""
+    uses = node.output.uses
+    return uses[0].user if len(uses) == 1 and uses[0].user.owning_block is node.owning_block else None
+
+
+def _take_addition(node: Node, graph: Graph) -> None:
+    """Put the addition behind a convolution, and the activation behind that, into it."""
+    add = _only_user(node)
+    if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
+        return
+    schema = add.schema
+    if schema is None or schema.overload != "Tensor" or constant_int(add.inputs[2]) != 1:
+        return
+    other = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
+    is_in_place = add.kind == "aten::add_"
+    if other is node.output or (is_in_place and add.inputs[0] is not node.output):
+        return
+    aliases = AliasDb(graph, is_frozen=True)
+    if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
+        return  # what it reads may be written to meanwhile
+    last = _activation_behind(add) or add
+    attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
+    attributes |= {
+        "activation": "none" if last is add else "relu",
+        "is_in_place": int(is_in_place),
+        "may_overwrite": int(_is_read_last_by(other, add, node)),
+    }
+    made = graph.create(ADDING, [*node.inputs, other], attributes=attributes)
+    made.set_range(node.range)
+    made.callstack = node.callstack
+    made.insert_before(add)
+    made.output.copy_metadata(last.output)
+    made.output.type = last.output.type
+    last.output.replace_all_uses_with(made.output)
+    for gone in (last, add, node) if last is not add else (add, node):
+        gone.destroy()
+
+
+def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
+    """Whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions before."""
+    if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
+        return False
+    others = [use.user for use in value.uses if use.user is not add]
+    return convolution not in others and all(
+        each.kind in (CONVOLUTION, ADDING, *_ASKING) and each.owning_block is add.owning_block and each.is_before(add)
+        for each in others
+    )
+
+
 # ------------------------------------------------------------------------------------------------- the order in memory
 
 _IN_PLACE: Final = frozenset({"aten::relu_", "aten::hardtanh_", "aten::silu_", "aten::hardswish_"})
 _NOT_MINDING: Final = frozenset(
     {
         *_IN_PLACE,
-        *(CONVOLUTION, "aten::relu", "aten::hardtanh", "aten::silu", "aten::sigmoid", "aten::hardswish"),
+        *(CONVOLUTION, ADDING, "aten::relu", "aten::hardtanh", "aten::silu", "aten::sigmoid", "aten::hardswish"),
         *("aten::hardsigmoid", "aten::add", "aten::sub", "aten::mul", "aten::max_pool2d", "aten::avg_pool2d"),
         *("aten::adaptive_avg_pool2d", "aten::batch_norm", "aten::cat"),
     }
@@ -161,7 +219,7 @@ class _Order:
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
-            if node.kind == CONVOLUTION or (node.kind in _NOT_MINDING and self._has_other_order(node)):
+            if node.kind in (CONVOLUTION, ADDING) or (node.kind in _NOT_MINDING and self._has_other_order(node)):
                 self._decide(node.output)
 
     def _has_other_order(self, node: Node) -> bool:
@@ -193,8 +251,8 @@ class _Order:
 
 def _does_not_mind(use: Use) -> bool:
     user = use.user
-    if user.kind == CONVOLUTION:
-        return use.offset == 0
+    if user.kind in (CONVOLUTION, ADDING):
+        return use.offset in (0, 3)
     if user.kind == "prim::ListConstruct":
         return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
     return user.kind in _NOT_MINDING or user.kind in _ASKING

@@ -47,6 +47,34 @@ class Views(nn.Module):
         return rows.sum(1).view(z.size(0), -1) + flat.sum(1, keepdim=True) + mixed.sum(1, keepdim=True)
 
 
+class Ways(nn.Module):
+    """Adds what convolutions give to much else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, padding=1)
+        self.a = nn.Conv2d(16, 16, 3, padding=1)
+        self.b = nn.Conv2d(16, 16, 3, padding=1)
+        self.c = nn.Conv2d(16, 16, 1)
+        self.smaller = nn.Conv2d(16, 16, 3, padding=1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        y = torch.relu(x + self.a(x))  # adds what it convolves
+        z = self.b(y)
+        z += y  # which is read again
+        z = torch.relu_(z) * 1.0
+        z += self.c(y)  # the convolution is what is added
+        row = self.c(z)
+        row += y[:, :, :1]  # broadcasts
+        other = self.smaller(row)
+        twice = other + other
+        wide = self.smaller(y)[:, :, :1] + twice
+        before = self.a(wide)
+        wide = wide * 2.0
+        return (before + wide) * self.b(before).add(twice, alpha=2)
+
+
 class Counts(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -66,6 +94,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "a residual network": (network, (2, 3, 65, 70)),
     "normalised by products and sums": (lambda: network(FrozenNorm), (2, 3, 65, 70)),
     "views": (Views, (2, 3, 64, 64)),
+    "additions": (Ways, (2, 3, 48, 64)),
     "a perceptron": (lambda: nn.Sequential(nn.Linear(256, 300), nn.ReLU(), nn.Linear(300, 300)), (70, 256)),
 }
 
@@ -118,6 +147,43 @@ def test_what_onednn_cannot_take(name: str) -> None:
                 dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
                 tangents = [torch.autograd.forward_ad.unpack_dual(each(dual)).tangent for each in (result, module)]
             same(*tangents)
+
+
+def test_additions_are_part_of_convolutions() -> None:
+    _, result, _ = optimised("additions")
+    found = [
+        (node.get_string("activation"), bool(node["is_in_place"]), bool(node["may_overwrite"]))
+        for node in result.graph.find_nodes("prim::packed_convolution_add")
+    ]
+    assert found == [("relu", False, False), ("relu", True, False), ("none", True, False)]
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 12, 16), (1, 1, 12, 16)])
+def test_what_is_added_has_other_sizes(shape: tuple[int, ...]) -> None:
+    class Added(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(16, 16, 3, padding=1)
+
+        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            z = self.conv(x)
+            z += y
+            return z, self.conv(x) + y
+
+    torch.manual_seed(0)
+    module = Added().eval()
+    result = rekindle.optimize_for_inference(rekindle.script(module))
+    x, y = images(1, 16, 48, 64), images(*shape)
+    with torch.no_grad():
+        for found, expected in zip(result(x[:, :, :12, :16], y[:1]), module(x[:, :, :12, :16], y[:1]), strict=True):
+            same(found, expected)
+        message = r"The size of tensor a \(64\) must match the size of tensor b \(16\) at non-singleton dimension 3"
+        with pytest.raises(RuntimeError, match=message):
+            result(x, y)
+        if shape[0] == 2:
+            message = r"output with shape \[1, 16, 12, 16\] doesn't match the broadcast shape \[2, 16, 12, 16\]"
+            with pytest.raises(RuntimeError, match=message):
+                result(x[:, :, :12, :16], y)
 
 
 def test_saved_it_is_the_frozen_module() -> None:

@@ -61,19 +61,43 @@ def test_kernels_with_the_lines_that_they_cover(strategy: str) -> None:
         "version 1, as a plan, made in T ms\n"
         "  for %x.1 : Tensor, %w.1 : Tensor\n"
         "  kernel 1, made in T ms\n"
-        "    for f32[2, 4] -> f32[2, 4]\n"
+        "    for f32[2, 3], f32[3, 4] -> f32[2, 4]\n"
+        f"    {HERE}:L: y = x @ w\n"
+        "      aten::matmul\n"
         f"    {HERE}:L: return torch.tanh(y) * torch.sigmoid(y)\n"
-        "      aten::tanh, aten::sigmoid, aten::mul\n"
-        "  in no kernel\n"
-        "    BLAS or oneDNN runs it:\n"
-        f"      {HERE}:L: y = x @ w\n"
-        "        aten::matmul"
+        "      aten::tanh, aten::sigmoid, aten::mul"
     )
     [kernel] = report.kernels
-    assert [operator.kind for operator in kernel.operators] == ["aten::tanh", "aten::sigmoid", "aten::mul"]
-    assert {operator.source for operator in kernel.operators} == {"return torch.tanh(y) * torch.sigmoid(y)"}
-    assert {operator.line for operator in kernel.operators} == {gate.__code__.co_firstlineno + 2}
+    kinds = [operator.kind for operator in kernel.operators]
+    assert kinds == ["aten::matmul", "aten::tanh", "aten::sigmoid", "aten::mul"]
+    assert {operator.source for operator in kernel.operators[1:]} == {"return torch.tanh(y) * torch.sigmoid(y)"}
+    assert {operator.line for operator in kernel.operators[1:]} == {gate.__code__.co_firstlineno + 2}
     assert report.unfused == ()
+
+
+def test_products_that_blas_computes(strategy: str) -> None:
+    """The rest of their group has a kernel of its own."""
+    f = rekindle.script(gate)
+    with torch.no_grad():
+        f(torch.randn(40, 400), torch.randn(400, 40))
+    assert masked(rekindle.report(f)) == (
+        "gate: the strategy is 'native', with 1 version\n"
+        "1 kernel: N, in T ms\n"
+        "\n"
+        "version 1, as a plan, made in T ms\n"
+        "  for %x.1 : Tensor, %w.1 : Tensor\n"
+        "  no kernel yet\n"
+        f"    {HERE}:L: y = x @ w\n"
+        "      aten::matmul\n"
+        f"    {HERE}:L: return torch.tanh(y) * torch.sigmoid(y)\n"
+        "      aten::tanh, aten::sigmoid, aten::mul\n"
+        "    ran one by one 1 time: no kernel can be made for such inputs\n"
+        "    no kernel: a product of matrices so large that BLAS is faster\n"
+        "  kernel 1, made in T ms\n"
+        "    for f32[40, 40] -> f32[40, 40]\n"
+        f"    {HERE}:L: return torch.tanh(y) * torch.sigmoid(y)\n"
+        "      aten::tanh, aten::sigmoid, aten::mul"
+    )
 
 
 def test_the_texts_of_a_kernel(strategy: str) -> None:
@@ -82,9 +106,10 @@ def test_the_texts_of_a_kernel(strategy: str) -> None:
         f(torch.randn(2, 3), torch.randn(3, 4))
     [kernel] = rekindle.report(f).kernels
     assert kernel.text == (
-        "kernel(in0: f32) -> (out0: f32)\n"
+        "kernel(in0: f32, in1: f32) -> (out0: f32) with (temp0: f32)\n"
+        "  store temp0[m, n] = sum of in0[m, k] * in1[k, n] for all k, along n\n"
         "  for 1 loop:\n"
-        "    %0 = load in0[1]\n"
+        "    %0 = load temp0[1]\n"
         "    %1 : f32 = tanh(%0)\n"
         "    %2 : f32 = neg(%0)\n"
         "    %3 : f32 = exp(%2)\n"
@@ -232,7 +257,11 @@ def test_modules_and_methods(strategy: str) -> None:
         module(torch.ones(3))
     assert rekindle.report(module).name == "forward"
     assert rekindle.report(module) == rekindle.report(module.forward)
-    assert [operator.kind for operator in rekindle.report(module).kernels[0].operators] == ["aten::gelu", "aten::tanh"]
+    assert [operator.kind for operator in rekindle.report(module).kernels[0].operators] == [
+        "aten::linear",
+        "aten::gelu",
+        "aten::tanh",
+    ]
 
 
 def test_as_json(strategy: str) -> None:

@@ -15,7 +15,7 @@ graph(%x : Tensor, %y : Tensor):
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
   %b : Tensor = aten::sigmoid(%a)
-  %c : Tensor = aten::mm(%b, %y)
+  %c : Tensor = aten::inner(%b, %y)
   %d : Tensor = aten::mul(%c, %a)
   %e : Tensor = aten::relu(%d)
   return (%e)
@@ -23,14 +23,14 @@ graph(%x : Tensor, %y : Tensor):
     "past operators that stand between": """
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
-  %b : Tensor = aten::mm(%x, %y)
+  %b : Tensor = aten::inner(%x, %y)
   %c : Tensor = aten::relu(%a)
   return (%b, %c)
 """,
     "what stands between them moves behind": """
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
-  %b : Tensor = aten::mm(%a, %y)
+  %b : Tensor = aten::inner(%a, %y)
   %c : Tensor = aten::relu(%a)
   return (%b, %c)
 """,
@@ -40,7 +40,7 @@ graph(%x : Tensor, %y : Tensor):
   %n : NoneType = prim::Constant()
   %a : Tensor = aten::mul(%x, %y)
   %b : Tensor = aten::relu(%a)
-  %c : Tensor = aten::mm(%b, %y)
+  %c : Tensor = aten::inner(%b, %y)
   %d : Tensor = aten::tanh(%a)
   %e : Tensor = aten::sum(%b, %n)
   return (%c, %d, %e)
@@ -122,10 +122,40 @@ graph(%x : Tensor, %c : bool):
   %e : Tensor = aten::sigmoid(%y)
   return (%e)
 """,
+    "products of matrices, with what stands around them": """
+graph(%x : Tensor, %w : Tensor, %v : Tensor, %b : Tensor):
+  %wt : Tensor = aten::t(%w)
+  %p : Tensor = aten::mm(%x, %wt)
+  %r : Tensor = aten::relu(%p)
+  %q : Tensor = aten::linear(%r, %v, %b)
+  return (%q)
+""",
+    "a product that is scaled stays": """
+graph(%x : Tensor, %y : Tensor, %c : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %p : Tensor = aten::addmm(%c, %x, %y, %one, %two)
+  %r : Tensor = aten::relu(%p)
+  return (%r)
+""",
+    "rows of a table, and windows": """
+graph(%w : Tensor, %i : Tensor):
+  %m : int = prim::Constant[value=-1]()
+  %no : bool = prim::Constant[value=0]()
+  %kernel : int[] = prim::Constant[value=[2]]()
+  %none : int[] = prim::Constant[value=annotate(List[int], [])]()
+  %zero : int[] = prim::Constant[value=[0]]()
+  %one : int[] = prim::Constant[value=[1]]()
+  %e : Tensor = aten::embedding(%w, %i, %m, %no, %no)
+  %p : Tensor = aten::max_pool1d(%e, %kernel, %none, %zero, %one, %no)
+  %l : Tensor?[] = prim::ListConstruct(%i)
+  %x : Tensor = aten::index(%p, %l)
+  return (%x)
+""",
     "one operator alone stays": """
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
-  %b : Tensor = aten::mm(%a, %y)
+  %b : Tensor = aten::inner(%a, %y)
   return (%b)
 """,
     "what is known to stand elsewhere, or to be complex, stays": """

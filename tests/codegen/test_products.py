@@ -134,7 +134,7 @@ def test_the_text_of_a_linear_map() -> None:
         "    %1 : bool = gt(f32(0.0), %0)\n"
         "    %2 : f32 = select(%1, f32(0.0), %0)\n"
         "    store temp1[1] = %2\n"
-        "  store temp0[0, n] = sum of temp1[0, k] * in1[n, k] for all k, along k\n"
+        "  store temp0[0, n] = sum of temp1[0, k] * in1[k, n] for all k, along k\n"
         "  for 1 loop:\n"
         "    %0 = load in2[1]\n"
         "    %1 = load temp0[1]\n"

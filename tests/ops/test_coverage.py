@@ -114,7 +114,8 @@ def test_declared_kinds_without_a_schema_in_torchscript() -> None:
         *("prim::CreateObject", "prim::DictConstruct", "prim::Enter", "prim::Exit", "prim::GetAttr"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::SetAttr", "prim::TupleConstruct", "prim::TupleSlice"),
         "prim::isinstance",
-        *("prim::NativeRegion", "prim::packed_convolution", "prim::packed_linear"),  # made by passes of ours
+        # Made by passes of ours:
+        *("prim::NativeRegion", "prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
     }
 
 

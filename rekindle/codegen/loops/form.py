@@ -127,7 +127,7 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``rank`` loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, n, k]``. The
+    """``rank`` loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, k, n]``. The
     last three loops are those of ``m``, ``n`` and ``k``; ``accesses`` are ``a``, ``b`` and ``out``.
 
     Vectors go along ``k``, where both factors go to the next element in memory, or else (``across``) along ``n``.

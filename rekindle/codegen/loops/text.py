@@ -47,7 +47,7 @@ def _product(kernel: Kernel, nest: Product) -> str:
     a, b, out = (_names(kernel)[access.buffer] for access in nest.accesses)
     m = "0" if nest.is_row else "m"
     within = ["*"] * (nest.rank - 3)
-    places = [", ".join([*within, *own]) for own in ((m, "k"), ("n", "k"), (m, "n"))]
+    places = [", ".join([*within, *own]) for own in ((m, "k"), ("k", "n"), (m, "n"))]
     along = "n" if nest.across else "k"
     return f"  store {out}[{places[2]}] = sum of {a}[{places[0]}] * {b}[{places[1]}] for all k, along {along}"
 
