@@ -86,7 +86,7 @@ def test_products_that_blas_computes(strategy: str) -> None:
         "\n"
         "version 1, as a plan, made in T ms\n"
         "  for %x.1 : Tensor, %w.1 : Tensor\n"
-        "  no kernel yet\n"
+        "  a group that no kernel was made for\n"
         f"    {HERE}:L: y = x @ w\n"
         "      aten::matmul\n"
         f"    {HERE}:L: return torch.tanh(y) * torch.sigmoid(y)\n"
