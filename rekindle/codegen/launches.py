@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.emission.kernels import kernel_module
+from rekindle.codegen.emission.products import product_module, product_name
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.llvm import tensor_calls
 from rekindle.codegen.llvm.calling import entry_text, python_function, with_declarations
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
-from rekindle.codegen.llvm.target import host_target
-from rekindle.codegen.loops.form import Kernel
+from rekindle.codegen.llvm.target import Target, host_target
+from rekindle.codegen.loops.form import Kernel, Product
 from rekindle.codegen.loops.text import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.codegen.sizes import Formula, Record
@@ -60,11 +61,27 @@ def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
     if found is not None:
         return found, "memory"
     module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64")
-    code = compile_module(with_declarations(module), target=target)
+    code = compile_module(with_declarations(module), target=target, libraries=_products(kernel, target))
     found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
     return found, "disk" if code.from_cache else "compiled"
+
+
+_PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
+"""The functions that multiply matrices, which all kernels share."""
+
+
+def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
+    """Those that ``kernel`` calls."""
+    found = {}
+    for nest in kernel.nests:
+        if isinstance(nest, Product):
+            key = (product_name(nest), target)
+            if key not in _PRODUCTS:
+                _PRODUCTS[key] = compile_module(product_module(nest, target), target=target)
+            found[key] = _PRODUCTS[key]
+    return list(found.values())
 
 
 # ------------------------------------------------------------------------------------------------------------ launches

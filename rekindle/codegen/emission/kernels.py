@@ -11,7 +11,7 @@ from collections.abc import Callable
 from rekindle.codegen.emission.folds import SLOT
 from rekindle.codegen.emission.names import Function, Module
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
-from rekindle.codegen.emission.products import ProductWriter
+from rekindle.codegen.emission.products import product_name
 from rekindle.codegen.emission.whole import MOST_THREADS, WholeWriter, slots_of
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.engine import FEW_PASSES
@@ -50,7 +50,7 @@ _SIMPLE = frozenset(
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """The module that defines ``kernel``.
+    """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.products`.
 
     Raises:
         Unsupported: ``target`` lacks what it needs.
@@ -63,9 +63,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     module = Module()
     first = 0
     for number, nest in enumerate(kernel.nests):
-        if isinstance(nest, Product):
-            ProductWriter(module, nest, number, first, target).write()
-        else:
+        if isinstance(nest, Nest):
             writer = WholeWriter if nest.is_whole else NestWriter
             writer(module, kernel, nest, number, first, target).write()
         first += nest.parameters
@@ -106,8 +104,7 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
     first = 0
     for number, nest in enumerate(kernel.nests):
         if isinstance(nest, Product):  # too small to be shared
-            matrices = _product(f, first, nest.rank - 3)
-            f.do(f"call void @nest{number}(ptr {pointers}, ptr %parameters, ptr %arguments, i64 0, i64 {matrices})")
+            _multiply(f, pointers, nest, first)
             first += nest.parameters
             continue
         loops = nest.rank if nest.is_whole or not nest.folded else nest.rank - nest.folded
@@ -126,6 +123,14 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
         f.call("void", "free", ("ptr", f"%temporary{number}"))
     f.do(f"ret i64 {f.let('load i64, ptr %status, align 8') if kernel.looks_up else '0'}")
     return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
+
+
+def _multiply(f: Function, pointers: str, nest: Product, first: int) -> None:
+    """Call the function that runs the product, whose numbers begin at ``first``."""
+    places = [f.let(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
+    buffers = [f.let(f"load ptr, ptr {place}, align 8") for place in places]
+    numbers = f.let(f"getelementptr i64, ptr %parameters, i64 {first}")
+    f.call("void", product_name(nest), *(("ptr", each) for each in (*buffers, numbers)))
 
 
 _SLOTS = 7

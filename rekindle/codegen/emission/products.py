@@ -14,9 +14,9 @@ from typing import Final
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.memory import Memory, load_one, spread
 from rekindle.codegen.emission.names import Function, Module
-from rekindle.codegen.emission.nests import RANGE
 from rekindle.codegen.emission.registers import element_type, vector
 from rekindle.codegen.emission.walks import Bases, Walks
+from rekindle.codegen.llvm.engine import FEW_PASSES
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loops.form import Product
 from rekindle.codegen.loops.scalars import Scalar
@@ -26,14 +26,25 @@ _TILE: Final = 4
 _A, _B, _OUT = range(3)
 
 
-@dataclass(slots=True)
-class ProductWriter:
-    """Writes nest ``number`` of a kernel, whose numbers begin at ``first`` among the parameters."""
+def product_name(nest: Product) -> str:
+    """The name of the function that runs products like this one."""
+    direction, rows = "across" if nest.across else "dots", "row" if nest.is_row else "rows"
+    return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
 
+
+def product_module(nest: Product, target: Target) -> str:
+    """The module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)`` takes
+    the addresses of the buffers, and of the numbers of a nest."""
+    module = Module()
+    _ProductWriter(module, nest, target).write()
+    declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
+    return "\n\n".join([FEW_PASSES, declarations, *module.definitions, "!0 = !{}"]) + "\n"
+
+
+@dataclass(slots=True)
+class _ProductWriter:
     module: Module
     nest: Product
-    number: int
-    first: int
     target: Target
     f: Function = field(init=False)
     walks: Walks = field(init=False)
@@ -47,9 +58,7 @@ class ProductWriter:
         f, rank = self.f, self.nest.rank
         sizes = [self._parameter(loop) for loop in range(rank)]
         strides, at = [], rank
-        for access in self.nest.accesses:
-            slot = f.let(f"getelementptr ptr, ptr %pointers, i64 {access.buffer}")
-            pointer = f.let(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
+        for pointer in ("%a", "%b", "%out"):
             self.bases.append(f.let(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
             strides.append([self._parameter(at + 1 + loop) for loop in range(rank)])
             at += 1 + rank
@@ -65,15 +74,16 @@ class ProductWriter:
         return vector(element_type(self.scalar), self.lanes)
 
     def _parameter(self, index: int) -> str:
-        place = self.f.let(f"getelementptr i64, ptr %parameters, i64 {self.first + index}")
+        place = self.f.let(f"getelementptr i64, ptr %parameters, i64 {index}")
         return self.f.let(f"load i64, ptr {place}, align 8, !invariant.load !0")
 
     def write(self) -> None:
-        """Add the function ``@nest<number>`` to the module; its range counts matrices."""
+        """Add the function to the module."""
         batch = range(self.nest.rank - 3)
-        self.walks.rows(batch, self.bases, "%begin", "%end", self._across if self.nest.across else self._dots)
+        matrices = self.walks.product(batch)
+        self.walks.rows(batch, self.bases, "0", matrices, self._across if self.nest.across else self._dots)
         self.f.do("ret void")
-        head = f"define internal void @nest{self.number}({RANGE}) noinline {{"
+        head = f"define void @{product_name(self.nest)}(ptr %a, ptr %b, ptr %out, ptr %parameters) {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     def _rows(self) -> Sequence[int]:

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -101,11 +101,11 @@ class NativeCode:
 
 
 def compile_module(
-    text: str, *, target: Target | None = None, cache: bool = True, library: NativeCode | None = None
+    text: str, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
 ) -> NativeCode:
     """Code made of ``text`` for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
     share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there; what is not
-    defined is looked up in ``library`` first.
+    defined is looked up in ``libraries`` first.
 
     Raises:
         CodegenError: LLVM refuses the text.
@@ -118,10 +118,10 @@ def compile_module(
     started = time.perf_counter()
     disk = disk_cache() if cache else None
     key = _key(text, target) if disk is not None else b""
-    code = _from_disk(disk, key, text, target, library) if disk is not None else None
+    code = _from_disk(disk, key, text, target, libraries) if disk is not None else None
     if code is None:
         built = _build(text, target)
-        code = _link(built, text, target, library, from_cache=False)
+        code = _link(built, text, target, libraries, from_cache=False)
         if disk is not None:
             disk.store(key, built.pack())
     code.seconds = time.perf_counter() - started
@@ -147,12 +147,14 @@ def _key(text: str, target: Target) -> bytes:
     return "\n".join([versions(), str(REVISION), str(_SPEED), target.cpu, target.features, text]).encode()
 
 
-def _from_disk(disk: DiskCache, key: bytes, text: str, target: Target, library: NativeCode | None) -> NativeCode | None:
+def _from_disk(
+    disk: DiskCache, key: bytes, text: str, target: Target, libraries: Sequence[NativeCode]
+) -> NativeCode | None:
     payload = disk.load(key)
     if payload is None:
         return None
     try:
-        return _link(_Object.unpack(payload), text, target, library, from_cache=True)
+        return _link(_Object.unpack(payload), text, target, libraries, from_cache=True)
     except CodegenError:
         disk.discard(key)
         return None
@@ -223,8 +225,10 @@ def _linker() -> Any:
     return llvm().create_lljit_compiler(suppress_errors=True)
 
 
-def _link(built: _Object, text: str, target: Target, library: NativeCode | None, *, from_cache: bool) -> NativeCode:
-    own = {} if library is None else library.addresses
+def _link(
+    built: _Object, text: str, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
+) -> NativeCode:
+    own = {name: address for library in libraries for name, address in library.addresses.items()}
     called = {name: own.get(name) or find(name) for name in built.calls}
     missing = tuple(name for name, address in called.items() if address is None)
     if missing:
@@ -243,5 +247,5 @@ def _link(built: _Object, text: str, target: Target, library: NativeCode | None,
         except RuntimeError as error:
             raise CodegenError(f"an object cannot be linked: {str(error).strip()}") from None
         code = NativeCode(text, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)
-        code.kept.append(library)
+        code.kept += libraries
         return code

@@ -88,7 +88,7 @@ class NativeRegion(Provisional):
         if object_class_offset() is None:
             return self.by_plan
         library = compile_module(library_module(_library_text()))
-        self.code = code = compile_module(region_text(self.graph), library=library)
+        self.code = code = compile_module(region_text(self.graph), libraries=[library])
         by_plan = self.by_plan
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 
