@@ -151,10 +151,13 @@ class FusedGroup(Provisional):
     def _unless_recorded(self) -> Callable[..., Any]:
         """What runs the operators while gradients may be recorded, and comes back here when none are."""
         operators, is_recording = self._operators, torch.is_grad_enabled
-        self._tries = MOST_RECIPES
 
         def run(*inputs: Any) -> Any:
-            return operators(*inputs) if is_recording() else self(*inputs)
+            if is_recording():
+                return operators(*inputs)
+            if self.has_given_up:
+                self._tries = MOST_RECIPES
+            return self(*inputs)
 
         return run
 
