@@ -390,6 +390,8 @@ class _Lowering:
         """The product of two matrices, perhaps with something added."""
         if name == "aten::addmm":
             addend, a, b = arguments[:3]
+            if any(each.value != 1 for each in arguments[3:]):
+                raise Unsupported("an addend or a product that is scaled")
         else:
             (a, b), addend = arguments[:2], arguments[2] if name == "aten::linear" else None
         ranks = {"aten::mm": (2, 2), "aten::addmm": (2, 2), "aten::bmm": (3, 3)}.get(name)

@@ -95,7 +95,7 @@ class _Convolution:
     def _added(self, input: Tensor, other: Tensor, bias: Tensor | None) -> Tensor:
         numbers = (self.padding, self.stride, self.dilation, self.groups)
         unary = None if self.activation == "none" else self.activation
-        behind = (self._packed, bias, *numbers, "add", 1.0, unary, [], None)
+        behind: tuple[Any, ...] = (self._packed, bias, *numbers, "add", 1.0, unary, [], None)
         result: Tensor
         if self.may_overwrite and other.is_contiguous(memory_format=torch.channels_last):
             result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *behind)
