@@ -86,6 +86,7 @@ bench: setup ## time of calls, to compile, to trace, to interpret, to load and t
 
 sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit
 	$(BIN)/python -m tests.sweeps.op_db --full --jobs 2
+	$(BIN)/python -m tests.sweeps.op_db --every --full --jobs 2
 
 sweep-modules: setup ## every entry of PyTorch's module database against eager
 	$(BIN)/python -m tests.sweeps.module_db --full --jobs 2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Final
 
-from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+import torch
+
+from rekindle.errors import Cause, CompileError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.refinement import Condition, Refinements
@@ -39,6 +42,7 @@ from rekindle.syntax.views import (
     BinOp,
     Expr,
     NoneLiteral,
+    Select,
     StringLiteral,
     TernaryIf,
     TupleLiteral,
@@ -271,6 +275,12 @@ class ConditionEmitter(ExpressionEmitter):
             return self._static(call.range, self._is_module_of(sugared, classes))
         if isinstance(sugared, CaughtException):
             return Condition(self.is_exception(sugared.value, classes))
+        abstract = self._abstract_class(classes)
+        if abstract is not None:
+            value = sugared.as_value(object.range, self.graph)
+            answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
+            if len(answers) == 1 and None not in answers:
+                return self._static(call.range, answers == {True})
         asked = _members(self._class_info(classes))
         if isinstance(sugared, FunctionValue):
             return self._static(call.range, False)
@@ -289,6 +299,16 @@ class ConditionEmitter(ExpressionEmitter):
         positive, negative = union((*yes, *maybe)), union(no)
         refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
         return Condition(node.output, refinements)
+
+    def _abstract_class(self, classes: Expr) -> type | None:
+        """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
+        if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
+            return None
+        try:
+            cls = self.emit_sugared(classes).python_class(classes.range)
+        except CompileError:
+            return None
+        return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
 
     def is_exception(self, error: Value, classes: Expr) -> Value:
         """Whether an exception is of one of the classes that ``classes`` names."""
@@ -396,6 +416,27 @@ def _inherits(part: Type, asked: Type) -> bool:
         return False
     own, base = part.python_class, asked.python_class
     return own is not None and base is not None and issubclass(own, base)
+
+
+_PYTHON_CLASSES: Final[dict[str, builtins.type]] = {
+    "ListType": list,
+    "DictType": dict,
+    "TupleType": tuple,
+    "StringType": str,
+    "NoneType": builtins.type(None),
+    "BoolType": bool,
+    "IntType": int,
+    "FloatType": float,
+    "ComplexType": complex,
+    "TensorType": torch.Tensor,
+}
+"""The Python classes of values, by the kinds of their types."""
+
+
+def _is_of_kind(part: Type, kind: builtins.type) -> bool | None:
+    """Whether values of type ``part`` are instances of an abstract class; None where that is not known."""
+    cls = _PYTHON_CLASSES.get(part.kind)
+    return None if cls is None else issubclass(cls, kind)
 
 
 def _possibly(part: Type, type: Type) -> bool:

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import (
+    Cause,
+    GivenUpError,
+    SchemaError,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.python_signatures import call_as_python_does
 from rekindle.frontend.sugared import Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
@@ -532,7 +541,14 @@ class BuiltinFunction(SugaredValue):
         kwargs: Sequence[CallArgument],
         targets: int,
     ) -> SugaredValue:
-        return SimpleValue(insert_builtin_call(range, graph, self.kind, args, kwargs, self.self_value, self.preferred))
+        kind, itself = self.kind, self.self_value
+        try:
+            return SimpleValue(insert_builtin_call(range, graph, kind, args, kwargs, itself, self.preferred))
+        except SchemaError:
+            made = call_as_python_does(range, graph, kind, args, kwargs, itself)
+            if made is None:
+                raise
+            return SimpleValue(made)
 
 
 class FunctionValue(StaticValue):

@@ -81,7 +81,7 @@ def may_be_script_class(cls: type) -> bool:
     if (
         not cls.__flags__ & _HEAP_TYPE
         or issubclass(cls, _NO_SCRIPT_CLASSES)
-        or cls.__module__ in ("typing", "builtins")
+        or cls.__module__ in ("typing", "builtins", "collections.abc")
     ):
         return False
     members = [inspect.unwrap(_function_of(member)) for member in vars(cls).values() if _is_routine(member)]

@@ -23,6 +23,7 @@ from rekindle.scripting.compilation import annotated_types, default_arguments, u
 from rekindle.scripting.functions import overloads_of
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.python_ast import function_def
+from rekindle.syntax.views import Def, Param
 
 _KEPT: Final = "__rekindle_generic__"
 _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
@@ -44,7 +45,7 @@ def _ask(function: types.FunctionType) -> bool:
     if takes_any_number(inner):
         return True
     annotations = annotations_of(inner)
-    return any(name not in annotations or is_callable(annotations[name]) for name in _parameters(inner))
+    return any(name not in annotations or is_open(annotations[name]) for name in _parameters(inner))
 
 
 def takes_any_number(function: types.FunctionType) -> bool:
@@ -68,6 +69,17 @@ def is_callable(annotation: object) -> bool:
     return any(is_callable(part) for part in typing.get_args(annotation) if part is not type(None))
 
 
+_KINDS_OF_CONTAINERS: Final = (
+    *(collections.abc.Iterable, collections.abc.Sequence, collections.abc.Collection, collections.abc.Container),
+    *(typing.Iterable, typing.Sequence, typing.Collection, typing.Container),
+)
+
+
+def is_open(annotation: object) -> bool:
+    """Whether an annotation says no type: it asks for a function, or for a container of whatever it may be."""
+    return is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS)
+
+
 def says_too_little(
     function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument], skipped: int = 0
 ) -> bool:
@@ -78,7 +90,7 @@ def says_too_little(
         return True
     annotations = annotations_of(inner)
     names = _parameters(inner)
-    if any(is_callable(annotations.get(name)) for name in names):
+    if any(is_open(annotations.get(name)) for name in names):
         return True
     definition = generic_function(function).definition
     assumed = {param.name.name for param in definition.params if param.annotation is None}
@@ -104,7 +116,7 @@ def make_generic(
 ) -> GenericFunction:
     """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
     _, inner = unwrapped(function)
-    definition = function_def(inner)
+    definition = _without_open(function_def(inner), annotations_of(inner))
     resolver = PythonResolver.of_function(inner, forms=forms)
     told, result = annotated_types(inner, definition, resolver)
     return GenericFunction(
@@ -115,6 +127,17 @@ def make_generic(
         told=told,
         result=result,
     )
+
+
+def _without_open(definition: Def, annotations: Mapping[str, object]) -> Def:
+    """The definition without annotations that ask for a container of whatever it may be."""
+    params = [
+        Param.create(param.range, param.name, None, param.default, param.kwarg_only)
+        if any(annotations.get(param.name.name) is kind for kind in _KINDS_OF_CONTAINERS)
+        else param
+        for param in definition.params
+    ]
+    return Def.create(definition.range, definition.name, params, definition.return_type, definition.body)
 
 
 def call_generic(

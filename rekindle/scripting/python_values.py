@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-from rekindle.errors import NotScriptableError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.errors import NotScriptableError, SchemaError, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.higher_order import PartialValue
+from rekindle.frontend.python_signatures import fitted_to
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared import Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
@@ -137,7 +138,15 @@ class CompiledFunctionValue(FunctionValue):
             values = [SimpleValue(item.materialise(graph)) for item in args]
             named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
             return generic.call(self.function, range, graph, values, named)
-        return super().call(range, graph, args, kwargs, targets)
+        try:
+            return super().call(range, graph, args, kwargs, targets)
+        except SchemaError:
+            if not self.function.__module__.startswith("torch."):
+                raise  # what takes floats may show that it was given an int
+            positional, keywords = fitted_to(graph, self.functions[0].schema.arguments, args, kwargs)
+            if positional == list(args) and keywords == list(kwargs):
+                raise
+            return super().call(range, graph, positional, keywords, targets)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

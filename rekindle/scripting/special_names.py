@@ -22,6 +22,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.program import asynchrony
 from rekindle.scripting import markers
+from rekindle.scripting.library_calls import LIBRARY_CALLS
 
 
 class ConstantFunction(StaticValue):
@@ -44,6 +45,25 @@ class ConstantFunction(StaticValue):
         targets: int,
     ) -> SugaredValue:
         return SimpleValue(graph.insert_constant(self.result, range=range))
+
+
+class DefaultDtype(StaticValue):
+    """``torch.get_default_dtype``: the dtype of a tensor that is made without one."""
+
+    @property
+    def description(self) -> str:
+        return "the function 'get_default_dtype'"
+
+    def call(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[CallArgument],
+        kwargs: Sequence[CallArgument],
+        targets: int,
+    ) -> SugaredValue:
+        made = graph.insert("aten::empty", [[0]], range=range)
+        return SimpleValue(graph.insert("prim::dtype", [made], range=range))
 
 
 def _constant_functions() -> list[tuple[Any, object]]:
@@ -88,6 +108,7 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
         id(torch.jit.fork): FORK,
         id(asynchrony.fork): FORK,
+        id(torch.get_default_dtype): DefaultDtype(),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
@@ -97,6 +118,7 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit._awaitable_wait): BuiltinFunction("prim::awaitable_wait"),  # type: ignore[attr-defined]
         id(torch.jit._awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),  # type: ignore[attr-defined]
     }
+    table.update(LIBRARY_CALLS)
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
     for name, value in GLOBALS.items():

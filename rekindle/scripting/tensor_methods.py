@@ -60,6 +60,67 @@ def _norm() -> SugaredValue:
     return OperatorFirst(BuiltinFunction("aten::norm"), _function(torch.norm))
 
 
+def _radd(x, other):  # type: ignore[no-untyped-def]
+    return other + x
+
+
+def _rsub(x, other):  # type: ignore[no-untyped-def]
+    return other - x
+
+
+def _rmul(x, other):  # type: ignore[no-untyped-def]
+    return other * x
+
+
+def _rdiv(x, other):  # type: ignore[no-untyped-def]
+    return other / x
+
+
+def _rfloordiv(x, other):  # type: ignore[no-untyped-def]
+    return other // x
+
+
+def _rmod(x, other):  # type: ignore[no-untyped-def]
+    return torch.remainder(other, x)
+
+
+def _rpow(x, other):  # type: ignore[no-untyped-def]
+    return other**x
+
+
+def _rmatmul(x, other):  # type: ignore[no-untyped-def]
+    return other @ x
+
+
+def _rand(x, other):  # type: ignore[no-untyped-def]
+    return other & x
+
+
+def _ror(x, other):  # type: ignore[no-untyped-def]
+    return other | x
+
+
+def _rxor(x, other):  # type: ignore[no-untyped-def]
+    return other ^ x
+
+
+_REFLECTED = {
+    "__radd__": _radd,
+    "__rsub__": _rsub,
+    "__rmul__": _rmul,
+    "__rdiv__": _rdiv,
+    "__rtruediv__": _rdiv,
+    "__rfloordiv__": _rfloordiv,
+    "__rmod__": _rmod,
+    "__rpow__": _rpow,
+    "__rmatmul__": _rmatmul,
+    "__rand__": _rand,
+    "__ror__": _ror,
+    "__rxor__": _rxor,
+}
+"""What an operator of Python means where the tensor stands on its right."""
+
+PYTHON_METHODS.update({name: partial(_function, function) for name, function in _REFLECTED.items()})
 PYTHON_METHODS.update({name: partial(_function, getattr(torch, name)) for name in _NAMES})
 PYTHON_METHODS["norm"] = _norm
 PYTHON_METHODS["to_sparse_coo"] = partial(BuiltinFunction, "aten::to_sparse")

@@ -136,6 +136,8 @@ def known_difference(call: Call, ours: list[str] | None, theirs: list[str] | Non
             return "a bool stands for a Scalar as it is"
         if ours[-1] in ("aten::any.bool", "aten::sum.bool", "aten::all.bool"):
             return "trailing bools are a list of bools; torch.jit makes ints of them"
+    if ours is not None and theirs is None and "aten::Float.Scalar" in ours:
+        return "Python takes an int where a float is declared"
     return None
 
 

@@ -64,6 +64,7 @@ PAST_TORCH = (
     "inference",
     "inherited_classes",
     "modules_past",
+    "operators_past",
     "python_operators",
     "recursion_and_patterns",
 )

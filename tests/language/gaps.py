@@ -23,6 +23,10 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.ackermann": _RECURSION,
     "recursion_and_patterns.recursion_without_end": _RECURSION,
     "recursion_and_patterns.RecursiveMethod": _RECURSION,
+    "operators_past.masked": "the program calls the Python function 'sum'",
+    "operators_past.masked_in_a_dtype": "the program calls the Python function 'cumsum'",
+    "operators_past.unravelled": "the program calls the Python function 'unravel_index'",
+    "operators_past.windows": "archives cannot hold an int",
     **dict.fromkeys(
         (
             "exceptions.caught_of_python",

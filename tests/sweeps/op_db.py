@@ -4,10 +4,14 @@
     python -m tests.sweeps.op_db --only add,mul       some entries, and what goes wrong with them
     python -m tests.sweeps.op_db --record --jobs 2    asks torch.jit.script anew which cases it takes (takes --only too)
     python -m tests.sweeps.op_db --traces …           the same with traces
+    python -m tests.sweeps.op_db --every …            the same of all that eager runs, whatever torch.jit does with it
 
 For every entry up to six samples in float32, an integer dtype and complex64, each called as function, method and
 in-place method. An entry counts where torch.jit.script compiles and runs one of its cases; it passes where every case
 that torch.jit.script takes compiles here and gives eager's answer.
+
+With ``--every``, an entry counts where eager runs one of its cases, and passes where all of those compile here and give
+eager's answer. The cases that torch.jit.script takes are not run again: the committed result of their sweep counts.
 
 With ``--traces``, an entry counts where a trace of torch.jit gives eager's answer on the sample that it was made of.
 A trace of ours must answer as eager does on that sample, on other samples of the same text and ranks, and on inputs of
@@ -32,7 +36,7 @@ from tests.sweeps.other_sizes import other_sizes
 from tests.sweeps.outcomes import Compiler, Outcome, check
 from tests.sweeps.report import EntryResult
 from tests.sweeps.shards import run_entries, serve
-from tests.sweeps.ways import SCRIPT, TRACE, Way
+from tests.sweeps.ways import EVERY, SCRIPT, TRACE, Way
 
 STEM = "op_db"
 
@@ -72,6 +76,7 @@ def taken_by_torch(name: str, cases: list[Case], way: Way, record: dict[str, Any
     recorded = (record or {}).get(name)
     if recorded is not None and recorded["texts"] == digest(cases):
         return set(recorded["taken"])
+    assert way.theirs is not None
     outcomes = evaluate(name, cases, way.theirs)
     return {key for key, outcome in outcomes.items() if outcome.stage in way.stages}
 
@@ -102,6 +107,8 @@ def _shapes(case: Case) -> list[torch.Size]:
 
 def sweep_entry(name: str, way: Way, record: dict[str, Any] | None = None, *, with_torch: bool = False) -> EntryResult:
     cases = list(cases_of(database()[name]))
+    if way.theirs is None:
+        return _sweep_rest(name, way, cases)
     taken = taken_by_torch(name, cases, way, record)
     wanted = [case for case in cases if case.key in taken]
     others = other_arguments(name, cases) if way.other_sizes else {}
@@ -109,6 +116,19 @@ def sweep_entry(name: str, way: Way, record: dict[str, Any] | None = None, *, wi
     failures = {key: outcome for key, outcome in outcomes.items() if not outcome.passed}
     texts = {case.key: case.text for case in wanted if case.key in failures}
     return EntryResult(name, len(wanted), failures, texts, others=sum(o.others for o in outcomes.values()))
+
+
+def _sweep_rest(name: str, way: Way, cases: list[Case]) -> EntryResult:
+    """The cases of an entry that torch.jit.script does not take, and what the sweep of those that it takes found."""
+    record = load_record(SCRIPT)
+    rest = [case for case in cases if case.key not in taken_by_torch(name, cases, SCRIPT, record)]
+    outcomes = evaluate(name, rest, way.ours)
+    outcomes = {key: outcome for key, outcome in outcomes.items() if outcome.stage != "eager"}
+    failures = {key: outcome for key, outcome in outcomes.items() if not outcome.passed}
+    known = report.committed_entries(STEM).get(name, {"cases": 0, "failed": {}})
+    failures |= {key: Outcome(stage) for key, stage in known["failed"].items()}
+    texts = {case.key: case.text for case in cases if case.key in failures}
+    return EntryResult(name, len(outcomes) + known["cases"], failures, texts)
 
 
 def load_record(way: Way) -> dict[str, Any]:
@@ -136,12 +156,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", help="entries, with commas between them")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--traces", action="store_true", help="trace the cases, on other sizes too")
+    parser.add_argument("--every", action="store_true", help="all that eager runs")
     parser.add_argument("--record", action="store_true", help="ask torch.jit which cases it takes")
     parser.add_argument("--causes", action="store_true", help="tell the most frequent causes of failure")
     parser.add_argument("--with-torch", action="store_true", help="compile with torch.jit, to try out the sweep")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    way = TRACE if options.traces else SCRIPT
+    way = TRACE if options.traces else EVERY if options.every else SCRIPT
     if options.worker:
         torch.set_num_threads(1)
         if options.record:
@@ -151,13 +172,13 @@ def main(arguments: list[str] | None = None) -> int:
             serve(options.worker, lambda name: sweep_entry(name, way, record, with_torch=options.with_torch).to_json())
         return 0
     names = options.only.split(",") if options.only else list(database())
-    passed_on = ["--traces"] * options.traces + ["--with-torch"] * options.with_torch
+    passed_on = ["--traces"] * options.traces + ["--every"] * options.every + ["--with-torch"] * options.with_torch
     if options.record:
         _record(names, way, passed_on, options.jobs)
         return 0
     found = run_entries("tests.sweeps.op_db", names, passed_on, options.jobs)
     results = {name: EntryResult.from_json(name, found[name]) for name in names}
-    title = "The operator database, traced" if options.traces else "The operator database"
+    title = "The operator database" + {TRACE: ", traced", EVERY: ", all of it"}.get(way, "")
     show_causes = options.causes or bool(options.only)
     return report.conclude(STEM + way.suffix, title, way.peer, results, show_causes=show_causes, full=options.full)
 

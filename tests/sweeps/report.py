@@ -107,6 +107,12 @@ def committed_summary(stem: str) -> dict[str, Any]:
     return json.loads((RESULTS / f"{stem}.json").read_text(encoding="utf-8"))["summary"]
 
 
+def committed_entries(stem: str) -> dict[str, Any]:
+    """By name: the number of cases, and the stages of those that failed, in the sweep that was committed last."""
+    entries: dict[str, Any] = json.loads((RESULTS / f"{stem}.json").read_text(encoding="utf-8"))["entries"]
+    return entries
+
+
 def write(stem: str, title: str, peer: str, results: dict[str, EntryResult], known: dict[str, str]) -> str:
     """Write ``results/<stem>.json`` and ``results/<stem>.md``; the Markdown text. ``peer`` says who takes a case."""
     head = summary(results)
@@ -153,7 +159,10 @@ def _markdown(
         reason = known.get(result.name, "not listed")
         lines.append(f"| {result.name} | {result.cases} | {len(result.failures)} | {first} | {reason} |")
     marked = [name + "*" if results[name].beyond else name for name in outside]
-    lines += ["", f"Entries of which torch.jit takes no case ({len(outside)}): {', '.join(marked)}."]
+    told = (
+        "of which torch.jit takes no case" if "torch.jit" in peer else "that no program can say, or eager does not run"
+    )
+    lines += ["", f"Entries {told} ({len(outside)}): {', '.join(marked)}."]
     if head["passed_beyond"]:
         lines += [f"With a star: all that eager runs passes here ({head['passed_beyond']})."]
     lines += [""]

@@ -9,10 +9,10 @@ import pytest
 from tests.sweeps import report
 from tests.sweeps.cases import cases_of, digest
 from tests.sweeps.op_db import STEM, database, load_record, sweep_entry
-from tests.sweeps.ways import SCRIPT, TRACE, Way
+from tests.sweeps.ways import EVERY, SCRIPT, TRACE, Way
 
 SAMPLES = {SCRIPT.suffix: 60, TRACE.suffix: 24}
-RECORDS = {way.suffix: load_record(way) for way in (SCRIPT, TRACE)}
+RECORDS = {way.suffix: load_record(way) for way in (SCRIPT, TRACE)} | {EVERY.suffix: {}}
 
 
 def sampled(way: Way) -> list[str]:
@@ -54,3 +54,20 @@ def test_committed_result_meets_the_aim(way: Way, entries: int, percent: float) 
     summary = report.committed_summary(STEM + way.suffix)
     assert summary["denominator"] >= entries
     assert summary["percent"] >= percent
+
+
+REST = sorted(set(report.committed_entries(STEM + EVERY.suffix)) - set(report.committed_entries(STEM)))
+"""Entries of which torch.jit takes no case."""
+
+
+@pytest.mark.parametrize("name", random.Random(20260).sample(REST, 12))
+def test_entry_that_torch_jit_refuses(name: str) -> None:
+    check_entry(name, EVERY)
+
+
+def test_all_that_eager_runs() -> None:
+    """Of all entries of which a program can say a case that eager runs, whatever torch.jit does with them."""
+    summary = report.committed_summary(STEM + EVERY.suffix)
+    assert summary["denominator"] >= 679
+    assert summary["percent"] >= 99
+    assert set(report.known_failures(EVERY.known_failures(STEM))) <= set(database())

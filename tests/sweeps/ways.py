@@ -20,12 +20,13 @@ from tests.sweeps.outcomes import Compiler
 @dataclass(slots=True, frozen=True)
 class Way:
     """``ours`` and ``theirs`` compile a case here and with torch.jit; ``stages`` are the outcomes by which torch.jit
-    takes a case. With ``other_sizes``, what was compiled is called on inputs of other sizes too."""
+    takes a case. Without ``theirs``, every case counts that eager runs, whatever torch.jit does with it. With
+    ``other_sizes``, what was compiled is called on inputs of other sizes too."""
 
     suffix: str
     peer: str
     ours: Compiler
-    theirs: Compiler
+    theirs: Compiler | None
     stages: tuple[str, ...]
     other_sizes: bool = False
 
@@ -78,6 +79,9 @@ SCRIPT: Final = Way(
     theirs=_scripted_by_torch,
     # What torch.jit.script answers differently than eager is taken too: the answer that counts is eager's.
     stages=("passed", "compare"),
+)
+EVERY: Final = Way(
+    suffix="_all", peer="eager runs, where a program can say it,", ours=_scripted, theirs=None, stages=()
 )
 TRACE: Final = Way(
     suffix="_traces",

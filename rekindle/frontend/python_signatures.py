@@ -1,0 +1,123 @@
+"""What Python's functions take that the schemas of their operators do not: asked where no overload fits a call.
+
+- ``requires_grad=True`` of functions that make tensors;
+- ints where floats are declared: ``x.uniform_(0, 1)``;
+- ``()`` for a list of ints, and a list of tensors where some may be None;
+- ``torch.nonzero(x, as_tuple=True)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rekindle.errors import SchemaError, SourceRange
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema import Argument
+from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, ListType, TupleType, Type, optional, without_none
+
+_OTHERWISE: Final = {"aten::nonzero": ("as_tuple", "aten::nonzero_numpy")}
+"""Operators of which a keyword, where it is true, makes another."""
+
+_FEATURES: Final = ListType(optional(TENSOR))
+
+
+def call_as_python_does(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None,
+) -> Value | None:
+    """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
+    as far as is known here."""
+    named = {item.name: item for item in kwargs}
+    keyword, other = _OTHERWISE.get(kind, ("", ""))
+    if keyword in named:
+        chosen = _constant(named.pop(keyword))
+        if not isinstance(chosen, bool):
+            return None
+        kind = other if chosen else kind
+    wanted = named.pop("requires_grad", None)
+    if wanted is not None and wanted.type != BOOL:
+        return None
+    rest = list(named.values())
+    for own, positional, keywords in _fitted(graph, kind, args, rest, self_value):
+        try:
+            made = insert_builtin_call(range, graph, kind, positional, keywords, own)
+        except SchemaError:
+            continue
+        if wanted is None or _constant(wanted) is False or made.type != TENSOR:
+            return made
+        return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
+    return None
+
+
+_Given = tuple["CallArgument | None", list[CallArgument], list[CallArgument]]
+
+
+def _fitted(
+    graph: Graph,
+    kind: str,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None,
+) -> Iterator[_Given]:
+    """The arguments as they are, then as each overload wants them."""
+    yield self_value, list(args), list(kwargs)
+    for operator in REGISTRY.overloads(kind):
+        declared = list(operator.schema.arguments)
+        if self_value is not None:
+            declared = [item for item in declared if item.name != "self"]
+        positional, keywords = fitted_to(graph, declared, args, kwargs)
+        if positional != list(args) or keywords != list(kwargs):
+            yield self_value, positional, keywords
+
+
+def fitted_to(
+    graph: Graph, declared: Sequence[Argument], args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
+) -> tuple[list[CallArgument], list[CallArgument]]:
+    """The arguments of a call with those converted that Python's functions take and what is ``declared`` does not."""
+    places = [item for item in declared if not item.kwarg_only]
+    by_name = {item.name: item for item in declared}
+    positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]
+    positional += args[len(places) :]
+    return positional, [_fit(graph, item, by_name.get(item.name or "")) for item in kwargs]
+
+
+def _fit(graph: Graph, given: CallArgument, declared: Argument | None) -> CallArgument:
+    if declared is None:
+        return given
+    type = without_none(declared.type)
+    value = given.value
+    if type == FLOAT and given.type == INT:
+        known = _constant(given)
+        if isinstance(known, int):
+            return replace(given, value=None, constant=float(known))
+        return replace(given, value=graph.insert("aten::Float", [given.materialise(graph)], range=given.range))
+    if type == ListType(INT) and isinstance(given.type, TupleType) and not given.type.elements:
+        return replace(given, value=_list(graph, [], type, given.range))
+    is_list = value is not None and value.node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral")
+    if type == _FEATURES and is_list and value is not None and value.type == ListType(TENSOR):
+        return replace(given, value=_list(graph, list(value.node.inputs), type, given.range))
+    return given
+
+
+def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) -> Value:
+    return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+
+def _constant(given: CallArgument) -> object:
+    """The value of an argument that is a constant; None for others."""
+    if given.value is None:
+        return given.constant
+    node = given.value.node
+    if node.kind != "prim::Constant" or given.value.type == NONE:
+        return None
+    return constant_value(node.attributes.get("value"), given.value.type)
