@@ -29,6 +29,7 @@ from benchmarks import (
     baseline,
     batching,
     compile_time,
+    compiled,
     execution,
     first_calls,
     fork_wait,
@@ -228,6 +229,14 @@ def _batching(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _compiled(options: argparse.Namespace) -> list[Any]:
+    peers = compiled.PEERS if not options.quick or "inductor" in options.peers else compiled.PEERS[:2]
+    rows = list(compiled.run(3 if options.quick else compiled.ROUNDS, options.workload, peers))
+    if rows:
+        _show("torch.compile, one thread", compiled.table(rows))
+    return rows
+
+
 def _learning(options: argparse.Namespace) -> list[Any]:
     rows = learning.run(5 if options.quick else learning.STEPS)
     _show("Losses of training, eager and scripted", learning.table(rows))
@@ -260,6 +269,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "archives": _archives,
     "frozen": _frozen,
     "batching": _batching,
+    "compiled": _compiled,
     "learning": _learning,
     "training": _training,
 }

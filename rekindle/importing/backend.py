@@ -1,29 +1,40 @@
 """The backend of ``torch.compile``: ``torch.compile(f, backend="rekindle")``.
 
-Dynamo captures what Python does to tensors, AOTAutograd makes of it graphs of ATen's operators that write to nothing:
-one for calls without gradients, else one for the forward and one for the backward. Each becomes a function of ours,
-which optimises and fuses it like any other, at its first calls.
+Dynamo captures what Python does to tensors. There are two ways on:
 
-AOTAutograd rather than our own derivatives: see docs/torch_compile.md, where both are measured.
+- The operators that it calls become one function of ours (:mod:`rekindle.importing.lowering`), which optimises, fuses
+  and differentiates it like any other, at its first calls.
+- AOTAutograd makes graphs of it that write to nothing, one for calls without gradients, else one for the forward and
+  one for the backward; each becomes a function of ours.
+
+The first is compiled two to five times sooner and costs less per call (docs/torch_compile.md has the numbers), so it is
+taken unless ``options={"ahead_of_time": True}``, and wherever it can be: what Dynamo captures of autocast regions,
+tensors of other classes, checkpoints and ``autograd.Function`` goes the second way.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
+import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import CompileContext
+from torch.utils._python_dispatch import _disable_current_modes
 
 from rekindle.importing.compiled import CompiledGraph, new_graph
 from rekindle.importing.decompositions import decompositions
 from rekindle.importing.functions import function_of
+from rekindle.importing.lowering import lowered
 from rekindle.program.function import Function
 from rekindle.runtime.executor import optimized_execution
 
 Compiled = Callable[..., Any]
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,12 +42,11 @@ class BackendOptions:
     """What ``torch.compile(…, options={…})`` may say.
 
     ``optimize``: whether functions are optimised; without it each operator runs by itself, which shows whether a
-    wrong answer is a fault of an optimisation. ``decompose``: whether operators that kernels do not know are taken
-    apart into such that they do.
+    wrong answer is a fault of an optimisation. ``ahead_of_time``: whether AOTAutograd writes the graphs.
     """
 
     optimize: bool = True
-    decompose: bool = True
+    ahead_of_time: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
@@ -64,10 +74,44 @@ def backend(
     """
     chosen = BackendOptions.of(options or {})
     number, graph = new_graph(str(CompileContext.current_compile_id()), module)
+    if not chosen.ahead_of_time:
+        try:
+            function = function_of(lowered(module, example_inputs), f"graph_{number}", gradients=True)
+        except Exception as why:
+            _LOG.info("graph %s is compiled ahead of time: %s", graph.compile_id, why)
+        else:
+            graph.functions.append(function)
+            return _plain(function, graph, chosen)
+    return _ahead_of_time(module, example_inputs, number, graph, chosen)
 
+
+def _plain(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
+    """``function`` as Dynamo calls functions."""
+
+    def run(*args: Any) -> Any:
+        return function(*args)
+
+    def run_as_it_is(*args: Any) -> Any:
+        with optimized_execution(False):
+            return function(*args)
+
+    found = run if options.optimize else run_as_it_is
+    found._rekindle_graph = graph  # type: ignore[attr-defined]  # kept for as long as it can be called
+    compiled: Compiled = torch._dynamo.disable(found, reason="it is compiled")
+    return compiled
+
+
+def _ahead_of_time(
+    module: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    number: int,
+    graph: CompiledGraph,
+    chosen: BackendOptions,
+) -> Compiled:
     def compiler(role: str) -> Callable[[fx.GraphModule, Sequence[Any]], Compiled]:
         def compile(traced: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-            function = function_of(traced, f"{role}_{number}")
+            with _disable_current_modes():  # constants are compared by their numbers, which fake tensors have not
+                function = function_of(traced, f"{role}_{number}")
             graph.functions.append(function)
             return _boxed(function, graph, chosen)
 
@@ -77,7 +121,7 @@ def backend(
         fw_compiler=compiler("forward"),
         bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"),
-        decompositions=decompositions() if chosen.decompose else {},
+        decompositions=decompositions(),
         keep_inference_input_mutations=True,
     )(module, example_inputs)
     return compiled

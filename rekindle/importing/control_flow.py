@@ -7,6 +7,7 @@ from typing import Final
 
 import torch
 from torch import fx
+from torch._higher_order_ops.effects import with_effects
 from torch._higher_order_ops.map import map_impl
 from torch._higher_order_ops.scan import scan_op
 from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled
@@ -165,6 +166,38 @@ def _grad_mode(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: M
     result = reader.read(module, operands)
     exit_mode(reader.graph, manager, place)
     return result
+
+
+@reads(torch._C._set_grad_enabled)
+def _set_grad_enabled(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    """The end of the region that the insertion point is in, or the start of another. The first begins in the mode in
+    which the graph was captured, which Dynamo has guarded."""
+    enabled = bool(args[0])
+    now = reader.modes[-1][1] if reader.modes else torch.is_grad_enabled()
+    if enabled == now:
+        return None
+    if reader.modes and reader.modes[-1][0] == enabled:
+        exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
+    else:
+        reader.modes.append((now, enabled, enter_mode(reader.graph, enabled, reader.range)))
+    return None
+
+
+def leave_modes(reader: Reader) -> None:
+    """Leave the regions that are still open at the end of a graph."""
+    while reader.modes:
+        exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
+
+
+@reads(with_effects)
+def _with_effects(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    """A call that AOTAutograd keeps in order by a token. Programs keep their calls in order, so the token is None."""
+    _, target, *operands = args
+    call = fx.Graph().create_node("call_function", target)
+    known = node.meta.get("val") or (None, None)
+    call.meta = {**node.meta, "val": known[1] if len(known) == 2 else known[1:]}
+    result = reader.call(call, operands, kwargs)
+    return (None, *result) if isinstance(result, tuple) else (None, result)
 
 
 for _name in ("invoke_subgraph",):

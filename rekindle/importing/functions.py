@@ -7,11 +7,12 @@ from typing import Final
 
 import torch
 from torch import fx
+from torch._higher_order_ops.effects import with_effects
 
-import rekindle.importing.control_flow
 import rekindle.importing.operators
-import rekindle.importing.scalars  # noqa: F401  (these three fill the table of what reads calls)
+import rekindle.importing.scalars  # noqa: F401  (they fill the table of what reads calls)
 from rekindle.errors import CaptureError
+from rekindle.importing.control_flow import leave_modes
 from rekindle.importing.python_calls import python_call
 from rekindle.importing.reader import Handler, Meaning, Reader, as_list
 from rekindle.ir.graph import Graph
@@ -21,18 +22,19 @@ from rekindle.program.definition import clean_up
 from rekindle.program.function import Function
 
 
-def function_of(module: fx.GraphModule, name: str) -> Function:
+def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:
     """The function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns a tuple
-    of what the graph returns. What has no form in a program is left to Python. Calls of the function record no
-    gradients.
+    of what the graph returns. What has no form in a program is left to Python. Unless there are ``gradients``, calls of
+    the function record none.
 
     Raises:
         CaptureError: the graph holds what is no call of an operator, or a placeholder for something odd.
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
-    reader = Reader(graph, _attribute, fallback=python_call, overrides=_WITHOUT_GRADIENTS)
+    reader = Reader(graph, _attribute, fallback=python_call, overrides={} if gradients else _WITHOUT_GRADIENTS)
     results = [reader.value(item) for item in as_list(reader.read(module, inputs))]
+    leave_modes(reader)
     type = TupleType(tuple(value.type for value in results))
     graph.add_output(graph.append_node(graph.create("prim::TupleConstruct", results, types=[type])).output)
     clean_up(graph)
@@ -52,6 +54,8 @@ _WITHOUT_GRADIENTS: Final[dict[object, Handler]] = {
 
 def _type_of(node: fx.Node) -> Type:
     known = node.meta.get("val", node.meta.get("example_value"))
+    if node.users and all(user.target is with_effects and user.args[0] is node for user in node.users):
+        return NONE  # a token, which keeps calls in order: there is nothing to it when they run
     if known is None or isinstance(known, torch.Tensor):
         return TENSOR if known is not None else NONE
     for classes, type in (

@@ -74,6 +74,9 @@ class Reader:
     overrides: Mapping[object, Handler] = field(default_factory=dict)
     """What reads certain calls here rather than what :data:`CALLS` has."""
     problems: list[CompileError] = field(default_factory=list)
+    modes: list[tuple[bool, bool, Value]] = field(default_factory=list)
+    """The regions that the insertion point is in by calls of ``torch._C._set_grad_enabled``: whether gradients were
+    recorded around it, whether they are within, and the object that is entered."""
     range: SourceRange = UNKNOWN_RANGE
     """The place of the node that is read."""
 
@@ -107,7 +110,7 @@ class Reader:
         if any(env.get(used) is LOST for used in node.all_input_nodes):
             return LOST
         try:
-            meaning = self._call(node, args, kwargs)
+            meaning = self.call(node, args, kwargs)
         except (CaptureError, SchemaError) as problem:
             if self.fallback is None:
                 self.problems.append(problem)
@@ -117,7 +120,13 @@ class Reader:
             meaning.set_name(node.name)
         return meaning
 
-    def _call(self, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    def call(self, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+        """The meaning of a call of the function that ``node`` names.
+
+        Raises:
+            CaptureError: it has no form in a program.
+            SchemaError: it is an operator that does not take such arguments.
+        """
         target = node.target
         handler = self.overrides.get(target) or CALLS.get(target)
         if handler is not None:

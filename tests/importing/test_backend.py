@@ -44,11 +44,11 @@ def test_results_are_those_of_eager_once_kernels_run() -> None:
         torch.testing.assert_close(compiled(x), bent(x))
     report = rekindle.report(compiled)
     assert [group.operators[0].kind for part in report.versions for group in part.groups] == ["aten::tanh"]
-    assert "[0/0] inference_" in str(report)
+    assert "[0/0] graph_" in str(report)
 
 
 def test_a_page_shows_the_graphs() -> None:
-    compiled = torch.compile(bent, backend=rekindle.backend)
+    compiled = torch.compile(bent, backend=rekindle.backend, options={"ahead_of_time": True})
     compiled(torch.randn(3, requires_grad=True)).sum().backward()
     text = str(rekindle.show(compiled))
     assert "forward_" in text
@@ -64,7 +64,7 @@ def test_parts_around_a_graph_break_are_compiled() -> None:
     compiled = torch.compile(f, backend=rekindle.backend)
     x = torch.randn(5)
     torch.testing.assert_close(compiled(x), f(x))
-    assert [part.title.partition("inference")[0] for part in rekindle.report(compiled).versions] == ["[0/0] ", "[1/0] "]
+    assert [part.title.partition("graph")[0] for part in rekindle.report(compiled).versions] == ["[0/0] ", "[1/0] "]
 
 
 def test_sizes_that_change_become_arguments() -> None:
@@ -134,7 +134,7 @@ def test_without_optimisation_operators_run_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fuse": True}, "the backend 'rekindle' has no option 'fuse'; it has optimize, decompose"),
+        ({"fuse": True}, "the backend 'rekindle' has no option 'fuse'; it has optimize, ahead_of_time"),
         ({"optimize": 1}, "the option 'optimize' of the backend 'rekindle' is True or False, not 1"),
     ],
 )
@@ -149,3 +149,58 @@ def test_what_nobody_keeps_is_forgotten() -> None:
     assert len(compiled_graphs()) == before + 1
     torch._dynamo.reset()
     assert len(compiled_graphs()) == before
+
+
+def test_regions_without_gradients_stay_such() -> None:
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        with torch.no_grad():
+            z = torch.sigmoid(x * y)
+            with torch.enable_grad():
+                w = x * 3
+        return z * y + w
+
+    compiled = torch.compile(f, backend=rekindle.backend)
+    for _ in range(3):
+        x, y = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+        wanted = torch.autograd.grad(f(x, y).sum(), (x, y))
+        torch.testing.assert_close(torch.autograd.grad(compiled(x, y).sum(), (x, y)), wanted)
+    assert [function.name.partition("_")[0] for graph in graphs_of(compiled) or [] for function in graph.functions] == [
+        "graph"
+    ]
+
+
+def test_gradients_of_gradients() -> None:
+    compiled = torch.compile(bent, backend=rekindle.backend)
+    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    found, wanted = (
+        torch.autograd.grad(torch.autograd.grad(g(x).sum(), x, create_graph=True)[0].sum(), x) for g in (compiled, bent)
+    )
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # Dynamo's own
+@pytest.mark.parametrize("kind", ["autocast", "checkpoint", "autograd.Function"])
+def test_what_changes_gradients_or_dtypes_goes_through_aot_autograd(kind: str) -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: Tensor) -> Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: object, grad: Tensor) -> Tensor:
+            return grad * 5
+
+    def f(x: Tensor) -> Tensor:
+        if kind == "autocast":
+            with torch.autocast("cpu", torch.bfloat16):
+                return (x @ x).float()
+        if kind == "checkpoint":
+            return torch.utils.checkpoint.checkpoint(bent, x, use_reentrant=False)
+        return Twice.apply(x)
+
+    compiled = torch.compile(f, backend=rekindle.backend)
+    x = torch.randn(4, 4, requires_grad=True)
+    wanted = torch.autograd.grad(f(x).sum(), x)
+    torch.testing.assert_close(torch.autograd.grad(compiled(x).sum(), x), wanted, rtol=1e-2, atol=1e-2)
+    names = [function.name.partition("_")[0] for graph in graphs_of(compiled) or [] for function in graph.functions]
+    assert set(names) == {"forward", "backward"}

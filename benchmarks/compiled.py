@@ -1,0 +1,155 @@
+"""``torch.compile`` with our backend, beside Inductor's: the first call, caches cold, and calls from then on.
+
+Each model is compiled by each peer in a process of its own, with empty folders for what compilers keep on disk, after
+another, small model has loaded what the peer is made of. The first call is timed on the clock on the wall, since
+Inductor has other processes work for it: a call without gradients, and then a forward and a backward. Later calls are
+timed by the thread's own clock, on one thread, beside eager ones, in turns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+import rekindle
+from benchmarks.execution import interleaved
+from benchmarks.training import SUBJECTS, Subject
+
+ROOT: Final = Path(__file__).parent.parent
+LONGEST: Final = 600
+"""Seconds that a process may take."""
+ROUNDS: Final = 15
+PEERS: Final = ("rekindle", "rekindle, ahead of time", "inductor")
+
+
+@dataclass(slots=True)
+class Row:
+    """``first`` are the seconds of the first call, ``times`` those of later ones as parts of eager's, by peer; a peer
+    that does not run a model is not there."""
+
+    what: str
+    first: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """Rekindle's time over Inductor's; over eager's where Inductor was not asked."""
+        return self.times["rekindle"] / self.times.get("inductor", 1.0)
+
+
+def run(rounds: int = ROUNDS, named: str = "", peers: Sequence[str] = PEERS) -> Iterator[Row]:
+    """Measure, two rows for each model: without gradients, and forward and backward."""
+    for number, subject in enumerate(SUBJECTS):
+        if named not in subject.name:
+            continue
+        rows = [Row(f"{subject.name}, {what}") for what in ("inference", "training")]
+        for peer in peers:
+            told = _process(number, peer, rounds)
+            for row, (first, part) in zip(rows, told, strict=False):
+                row.first[peer], row.times[peer] = first, part
+        yield from rows
+
+
+def _process(number: int, peer: str, rounds: int) -> list[list[float]]:
+    with tempfile.TemporaryDirectory() as caches:
+        environment = {**os.environ, "REKINDLE_CACHE_DIR": caches, "TORCHINDUCTOR_CACHE_DIR": caches}
+        command = [sys.executable, "-m", "benchmarks.compiled", str(number), peer, str(rounds)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+        )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
+    found: list[list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """A line for each model and way of calling it."""
+    names = list(rows[0].times)
+    lines = [["model", *(f"{name}, first call, s" for name in names), *(f"{name} / eager" for name in names)]]
+    for row in rows:
+        lines.append(
+            [
+                row.what,
+                *(f"{row.first[name]:.2f}" for name in names),
+                *(f"{row.times[name]:.2f}" for name in names),
+            ]
+        )
+    means = [statistics.geometric_mean(row.first[name] for row in rows) for name in names]
+    parts = [statistics.geometric_mean(row.times[name] for row in rows) for name in names]
+    return [*lines, ["geometric mean", *(f"{each:.2f}" for each in (*means, *parts))]]
+
+
+# ------------------------------------------------------------------------------------------------------ in the process
+
+
+def _compiled(model: nn.Module, peer: str) -> Callable[..., Any]:
+    if peer == "inductor":
+        return torch.compile(model)  # type: ignore[no-any-return]
+    options = {"ahead_of_time": True} if peer != "rekindle" else None
+    return torch.compile(model, backend=rekindle.backend, options=options)  # type: ignore[no-any-return]
+
+
+def _calls(model: Callable[..., Any], subject: Subject) -> tuple[Callable[[], None], Callable[[], None]]:
+    """A call without gradients, and one with."""
+    arguments = subject.arguments()
+    parameters = list(model.parameters())  # type: ignore[attr-defined]
+
+    def infer() -> None:
+        with torch.no_grad():
+            model(*arguments)
+
+    def step() -> None:
+        for parameter in parameters:
+            parameter.grad = None
+        model(*arguments).backward()
+
+    return infer, step
+
+
+class _Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.linear(x)).sum()
+
+
+def _main(number: int, peer: str, rounds: int) -> int:
+    torch.set_num_threads(1)
+    torch.manual_seed(3)
+    small = Subject("", _Small, lambda: (torch.randn(2, 3),))
+    for call in _calls(_compiled(_Small(), peer), small):
+        for _ in range(4):
+            call()
+    subject = SUBJECTS[number]
+    model = subject.model()
+    told = []
+    for ours, eager in zip(_calls(_compiled(model, peer), subject), _calls(model, subject), strict=True):
+        start = time.perf_counter()
+        ours()
+        first = time.perf_counter() - start
+        for _ in range(6):  # compiles, and looks again
+            ours()
+            eager()
+        times = interleaved([eager, ours], rounds, 0.02, time.thread_time)
+        told.append([first, statistics.median([b / a for a, b in zip(*times, strict=True)])])
+    print(json.dumps(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
