@@ -58,6 +58,6 @@ def test_training_steps_are_those_of_eager(name: str) -> None:
     check(name, sizes=(3,))
 
 
-def test_other_sizes_and_inference() -> None:
-    """For all models: ``python -m tests.sweeps.compiled --models``."""
-    check("mixture", sizes=(3, 5), inference=True)
+@pytest.mark.parametrize("name", MODELS)
+def test_other_sizes_and_inference(name: str) -> None:
+    check(name, sizes=(3, 5), inference=True)
