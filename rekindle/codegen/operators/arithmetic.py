@@ -55,7 +55,7 @@ def neg(b: Builder, self: E) -> E:
     return b.neg(self)
 
 
-@elementwise("abs")
+@elementwise("abs", refuses_bool=True)
 def absolute(b: Builder, self: E) -> E:
     if self.scalar is BOOL or not self.scalar.is_signed:
         return self
