@@ -187,11 +187,6 @@ class OperatorRegistry:
                 self._namespaces.add(kind.partition("::")[0])
         return found
 
-    def registered(self, kind: str) -> Sequence[Operator]:
-        """Of the operators of a kind those that were registered here; no provider is asked, which would look through
-        all that it has for a kind that it does not know."""
-        return self._registered.get(kind, ())
-
     def find(self, qualified_name: str) -> Operator | None:
         """The operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
         name, _, overload = qualified_name.partition(".")

@@ -14,13 +14,14 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ops.declare import declare
+from rekindle.ops.declare import declare, is_declared
 
 
 def operators_of_archives(kind: str) -> list[Operator]:
     """What the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
     namespace, _, name = kind.partition("::")
-    return list(REGISTRY.registered(f"archive::{name}")) if namespace == "aten" else []
+    twin = f"archive::{name}"
+    return list(REGISTRY.overloads(twin)) if namespace == "aten" and is_declared(twin) else []
 
 
 def differs_in_archives(operator: Operator) -> bool:

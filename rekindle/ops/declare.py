@@ -150,6 +150,12 @@ def declared_operators(kind: str) -> Sequence[Operator]:
     return [declaration.parse() for declaration in declarations]
 
 
+def is_declared(kind: str) -> bool:
+    """Whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has, is not
+    asked."""
+    return kind in _DECLARED
+
+
 def declared_kinds() -> Iterator[str]:
     """Every kind that was declared."""
     return iter(_DECLARED)

@@ -20,6 +20,7 @@ from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
 from rekindle.scripting import markers
 from rekindle.scripting.library_calls import LIBRARY_CALLS
@@ -62,7 +63,9 @@ class DefaultDtype(StaticValue):
         kwargs: Sequence[CallArgument],
         targets: int,
     ) -> SugaredValue:
-        made = graph.insert("aten::empty", [[0]], range=range)
+        zero = graph.insert_constant(0, range=range)
+        sizes = graph.insert_node(graph.create("prim::ListConstruct", [zero], types=[ListType(INT)], range=range))
+        made = graph.insert("aten::empty", [sizes.output], range=range)
         return SimpleValue(graph.insert("prim::dtype", [made], range=range))
 
 

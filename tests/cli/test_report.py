@@ -23,9 +23,11 @@ def test_what_ran(command: Command) -> None:
         "version 1, as a plan, made in T ms\n"
         "  for %self.1 : __torch__.tests.cli.conftest.Net, %x.1 : Tensor, %scale.1 : float\n"
         "  kernel 1, made in T ms\n"
-        "    for f32[2, 2], float, f32[2] -> f32[2, 2]\n"
+        "    for f32[2, 2], f32[2, 2], f32[2], f32[2, 2], f32[2], float, f32[2] -> f32[2, 2]\n"
+        "    linear.py:L: return F.linear(input, self.weight, self.bias)\n"
+        "      aten::linear × 2\n"
         "    conftest.py:L: return torch.relu(self.linear(x))\n"
-        "      aten::relu\n"
+        "      aten::relu × 2\n"
         "    conftest.py:L: return self.second(self.first(x)) * scale + self.offset\n"
         "      aten::mul, aten::add\n"
         "    ran one by one 2 times: it has not run often enough for a kernel to pay\n"
@@ -33,11 +35,6 @@ def test_what_ran(command: Command) -> None:
         "    no operator beside it fuses with it:\n"
         "      conftest.py:L: x = -x\n"
         "        aten::neg\n"
-        "      conftest.py:L: return torch.relu(self.linear(x))\n"
-        "        aten::relu\n"
-        "    BLAS or oneDNN runs it:\n"
-        "      linear.py:L: return F.linear(input, self.weight, self.bias)\n"
-        "        aten::linear × 2\n"
     )
 
 

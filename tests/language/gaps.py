@@ -26,7 +26,6 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "operators_past.masked": "the program calls the Python function 'sum'",
     "operators_past.masked_in_a_dtype": "the program calls the Python function 'cumsum'",
     "operators_past.unravelled": "the program calls the Python function 'unravel_index'",
-    "operators_past.windows": "archives cannot hold an int",
     **dict.fromkeys(
         (
             "exceptions.caught_of_python",

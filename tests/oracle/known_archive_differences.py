@@ -7,6 +7,8 @@ torch.jit has loaded them; ``FROM_TORCH`` are saved by torch.jit and do somethin
 
 from __future__ import annotations
 
+from tests.language.gaps import RUNS_HERE_ONLY
+
 _PYTHON = "the program calls the Python function "
 _RECURSION = "calls itself, directly or through others, which TorchScript does not know"
 _UNION = ") cannot be written as source: no reader knows which one to call"
@@ -19,16 +21,11 @@ REFUSED: dict[str, str] = {
     "language.functions.ignored_that_raises": f"{_PYTHON}'checked_in_python'",
     "language.functions.ignored_untyped": f"{_PYTHON}'in_python_untyped'",
     "language.modules.interface_variable": f"Squares{_UNION}",
-    "language.recursion_and_patterns.RecursiveMethod": _RECURSION,
-    "language.recursion_and_patterns.ackermann": _RECURSION,
-    "language.recursion_and_patterns.mutual_recursion": _RECURSION,
-    "language.recursion_and_patterns.recursion_for_each_type": _RECURSION,
-    "language.recursion_and_patterns.recursion_of_a_local_function": _RECURSION,
-    "language.recursion_and_patterns.recursion_without_end": _RECURSION,
-    "language.recursion_and_patterns.result_of_recursion_is_inferred": _RECURSION,
+    "language.statements.try_except": "'try' cannot be saved: TorchScript does not know it",
     "language.statements.with_inference_mode": f"{_PYTHON}'inference_mode'",
     "oracle.interfaces.interface_branch": f"Shift{_UNION}",
     "oracle.interfaces.interface_reassigned": f"Shift{_UNION}",
+    **{f"language.{name}": told for name, told in RUNS_HERE_ONLY.items()},
 }
 
 _MATH = "torch.jit's math gives inf and nan where Python raises"

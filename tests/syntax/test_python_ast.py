@@ -108,10 +108,10 @@ def test_names_can_be_given() -> None:
 
 def test_only_the_signature() -> None:
     def ignored(a: int, *args: Any, b: str = "c", **kwargs: Any) -> int:
-        try:
+        async def later() -> int:
             return len(args)
-        finally:
-            del kwargs
+
+        return 0
 
     definition = function_def(ignored, signature_only=True)
     assert [param.name.name for param in definition.params] == ["a", "b"]

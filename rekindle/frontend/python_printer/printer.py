@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, UnsupportedError
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
@@ -21,6 +23,7 @@ from rekindle.frontend.python_printer.names import (
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.scalar_types import number_of
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import (
     ClassType,
@@ -182,10 +185,12 @@ class PythonPrinter:
 
 def _as_declared(value: object, type: Type, size: int | None = None) -> object:
     """A default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a float is
-    declared, ``[0, 0]`` where one number stands for a list of two."""
+    declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
     type = without_none(type)
     if value is None:
         return None
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return number_of(value)
     if isinstance(type, FloatType) and isinstance(value, int):
         return float(value)
     if isinstance(type, ListType):
