@@ -187,7 +187,8 @@ def times_two(x: torch.Tensor) -> torch.Tensor:
 CALLS = {
     "torch.jit.annotate(int, 1)": "torch.jit.annotate",
     "torch.jit.script(torch.nn.ReLU())": "torch.jit._script.script",
-    "torch.jit.trace(torch.relu, torch.ones(1))": "torch.jit._trace.trace",
+    # By the name at its home: Dynamo, once loaded, wraps `torch.jit.trace`, and the call is the wrapper's then.
+    "torch.jit._trace.trace(torch.relu, torch.ones(1))": "torch.jit._trace.trace",
     "torch.jit._recursive.get_module_concrete_type(torch.nn.ReLU())": "torch.jit._recursive.get_module_concrete_type",
     "torch.jit.frontend.get_jit_def(torch.relu, 'relu')": "torch.jit.frontend.get_jit_def",
     "torch.jit._builtins._find_builtin(torch.relu)": "torch.jit._builtins._find_builtin",
