@@ -125,9 +125,12 @@ def test_what_has_no_form_in_a_program_is_left_to_python() -> None:
 
 
 def test_without_optimisation_operators_run_one_by_one() -> None:
-    compiled = torch.compile(bent, backend=rekindle.backend, options={"optimize": False})
+    def plain(x: Tensor) -> Tensor:  # of its own: a report tells all that became of a function
+        return torch.tanh(x) * 2 + x
+
+    compiled = torch.compile(plain, backend=rekindle.backend, options={"optimize": False})
     x = torch.randn(5)
-    torch.testing.assert_close(compiled(x), bent(x))
+    torch.testing.assert_close(compiled(x), plain(x))
     assert rekindle.report(compiled).versions == ()
 
 
