@@ -21,6 +21,8 @@ import torch
 from torch import nn
 
 import rekindle
+from rekindle.codegen.fusion import FuseGraph
+from rekindle.runtime import native
 from rekindle.viz import Page
 
 OUTPUT = Path(__file__).parent.parent.parent / "build" / "screenshots"
@@ -50,7 +52,9 @@ document.body.append(result);
 
 
 @pytest.fixture(autouse=True)
-def _native() -> Iterator[None]:
+def _native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Machine code for what stands between products of matrices: with these in it, it would all be one box."""
+    monkeypatch.setattr(native, "FUSION", (FuseGraph(products=False), *native.FUSION[1:]))
     before = rekindle.set_execution_strategy("native")
     yield
     rekindle.set_execution_strategy(before)
