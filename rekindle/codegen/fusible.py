@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Rule
@@ -140,6 +142,16 @@ def _is_list_of_index(node: Node) -> bool:
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
 
+_MASKS: Final = frozenset(
+    {
+        *("aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::isnan", "aten::isinf"),
+        *("aten::logical_and", "aten::logical_or", "aten::logical_not", "aten::logical_xor", "aten::isfinite"),
+        *("aten::bitwise_not", "aten::__and__", "aten::__or__", "aten::bitwise_and", "aten::bitwise_or"),
+    }
+)
+"""What makes truth values, or nearly always does: they pick elements, as many as are true."""
+
+
 def _of_lookup(node: Node) -> str | None:
     rule = LOOKUPS[qualified_name(node) or ""]
     index = node.inputs[rule.index]
@@ -147,7 +159,9 @@ def _of_lookup(node: Node) -> str | None:
         if index.node.kind != "prim::ListConstruct" or not _is_list_of_index(index.node):
             return "its indices are not one tensor"
         index = index.node.inputs[0]
-    if isinstance(index.type, TensorType) and index.type.dtype in (torch.bool, torch.uint8):
+    if index.node.kind in _MASKS or (
+        isinstance(index.type, TensorType) and index.type.dtype in (torch.bool, torch.uint8)
+    ):
         return "its indices are truth values"
     others = [each for number, each in enumerate(node.inputs) if number not in (0, rule.index)]
     return None if all(map(is_literal, others)) else "its arguments are not constant"
