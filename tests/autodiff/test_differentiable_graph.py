@@ -257,27 +257,28 @@ def test_what_is_kept_goes_when_gradients_have_come() -> None:
 
 
 def test_threads() -> None:
+    """Each thread has inputs of its own, drawn before it starts: the generator is one for all of them."""
+    torch.manual_seed(3)
+    drawn = [[torch.randn(size) for size in ((4, 3), (5, 3), (5,))] for _ in range(4)]
+
+    def gradients(function: Callable[..., Any], values: list[Tensor]) -> list[Tensor]:
+        inputs = [value.clone().requires_grad_() for value in values]
+        first, second = function(*inputs)
+        return list(torch.autograd.grad(first.sum() + second.sum(), inputs))
+
     function = run()
-    answers: list[list[Tensor | None]] = []
+    answers: list[list[list[Tensor]]] = [[] for _ in drawn]
 
-    def work() -> None:
-        for _ in range(20):
-            inputs = leaves()
-            first, second = function(*inputs)
-            (first.sum() + second.sum()).backward()
-        answers.append([value.grad for value in inputs])
+    def work(index: int) -> None:
+        answers[index].extend(gradients(function, drawn[index]) for _ in range(20))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(drawn))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    theirs = leaves()
-    first, second = program(*theirs)
-    (first.sum() + second.sum()).backward()
-    assert len(answers) == 4
-    for found in answers:
-        assert_same(found, [value.grad for value in theirs])
+    for values, found in zip(drawn, answers, strict=True):
+        assert_same(found, [gradients(program, values)] * 20)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
