@@ -17,12 +17,12 @@ from rekindle.frontend.classes import NewObject, ScriptClassValue
 from rekindle.frontend.interfaces import InterfaceValue
 from rekindle.frontend.python_printer.names import NamedType
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, convert_value
+from rekindle.ir.matching import convert_value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import FunctionSchema
@@ -271,25 +271,18 @@ class _NamedTuple(SugaredValue):
     def as_type(self, range: SourceRange) -> Type:
         return self.type
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         wanted = self.type.elements
-        if kwargs or len(args) != len(wanted):
-            raise TypeMismatchError(f"{self.description} takes {len(wanted)} values by position", range)
+        if call.kwargs or len(call.args) != len(wanted):
+            raise TypeMismatchError(f"{self.description} takes {len(wanted)} values by position", call.range)
         values: list[Value] = []
-        for argument, type in zip(args, wanted, strict=True):
-            value = convert_value(graph, argument.materialise(graph), type, range)
+        for argument, type in zip(call.args, wanted, strict=True):
+            value = convert_value(call.graph, argument.materialise(call.graph), type, call.range)
             if not value.type.is_subtype_of(type):
-                raise TypeMismatchError(f"expected {type.annotation} here, got {value.type.annotation}", range)
+                raise TypeMismatchError(f"expected {type.annotation} here, got {value.type.annotation}", call.range)
             values.append(value)
-        node = graph.create("prim::TupleConstruct", values, types=[self.type], range=range)
-        return SimpleValue(graph.insert_node(node).output)
+        node = call.graph.create("prim::TupleConstruct", values, types=[self.type], range=call.range)
+        return SimpleValue(call.graph.insert_node(node).output)
 
 
 class _MissingOperator(SugaredValue):
@@ -304,24 +297,19 @@ class _MissingOperator(SugaredValue):
     def description(self) -> str:
         return f"the operator '{self.kind}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         # What it gives is told by a schema, if there is but one; else they are Tensors, as many as are asked for.
-        types = [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * targets
-        inputs = [argument.materialise(graph) for argument in (*args, *kwargs)]
-        node = graph.insert_node(graph.create(self.kind, inputs, types=types, range=range))
-        if kwargs:
-            node.set_attribute(KEYWORDS, [argument.name or "" for argument in kwargs])
+        types = (
+            [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * call.targets
+        )
+        inputs = [argument.materialise(call.graph) for argument in (*call.args, *call.kwargs)]
+        node = call.graph.insert_node(call.graph.create(self.kind, inputs, types=types, range=call.range))
+        if call.kwargs:
+            node.set_attribute(KEYWORDS, [argument.name or "" for argument in call.kwargs])
         if len(node.outputs) == 1:
             return SimpleValue(node.output)
         if not node.outputs:
-            return SimpleValue(graph.insert_constant(None, range=range))
+            return SimpleValue(call.graph.insert_constant(None, range=call.range))
         return SugaredTuple([SimpleValue(output) for output in node.outputs])
 
 
@@ -339,14 +327,7 @@ class ForkedFunction(SugaredValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args or kwargs:
-            raise UnsupportedError(f"{self.description} takes no arguments", range)
+    def call(self, call: Call) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise UnsupportedError(f"{self.description} takes no arguments", call.range)
         return SimpleValue(self.emit())

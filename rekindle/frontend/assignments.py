@@ -9,12 +9,13 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
+from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.python_operators import PythonOperatorEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.frontend.values import BuiltinFunction, SimpleValue, constant_int
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
 from rekindle.syntax.views import (
@@ -252,7 +253,7 @@ class AssignmentEmitter(PythonOperatorEmitter):
             in_place = f"__i{method[2:]}"
             if in_place in type.methods:
                 target = MagicMethod(in_place, BuiltinFunction(BINARY_KINDS[operator][0]))
-                return target.call(range, self.graph, [itself, *arguments], [], 1).as_value(range, self.graph)
+                return target.call(Call(range, self.graph, [itself, *arguments])).as_value(range, self.graph)
         return self.binary(operator, current, rhs, BinOp.create(range, operator, statement.target, statement.value))
 
     def _augment_attribute(self, statement: AugAssign, target: Select) -> None:
@@ -283,7 +284,9 @@ class AssignmentEmitter(PythonOperatorEmitter):
         current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
         result = self._apply(statement, current, rhs)
         arguments = [self.argument(item, range) for item in (base, index, result)]
-        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
+        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
+            Call(range, self.graph, arguments, targets=0)
+        )
 
 
 def _wanted(current: Value) -> Type | None:

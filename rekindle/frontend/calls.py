@@ -10,7 +10,7 @@ from rekindle.frontend.classes import NewObject
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
 from rekindle.frontend.special_forms import SpecialForm
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.matching import convert_value
@@ -174,7 +174,7 @@ class CallEmitter(LoopEmitter):
         node = self.insert_node(f"prim::{form}", call.range, [], [])
         block = node.add_block()
         with self.inside(block):
-            result = callee.call(call.range, self.graph, args, kwargs, 1).as_value(call.range, self.graph)
+            result = callee.call(Call(call.range, self.graph, args, kwargs)).as_value(call.range, self.graph)
             block.add_output(result)
         return SimpleValue(node.add_output(type(result.type)))
 

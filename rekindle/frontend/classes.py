@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.inference import Reinference
 from rekindle.frontend.special_forms import SpecialForm
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
@@ -27,7 +27,7 @@ def construct(
         raise TypeMismatchError(f"'{type.basename}' takes no arguments: it has no __init__", range)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
     if init is not None:
-        MethodValue(made, init).call(range, graph, args, kwargs, 1)
+        MethodValue(made, init).call(Call(range, graph, args, kwargs))
     return SimpleValue(made)
 
 
@@ -52,15 +52,8 @@ class ScriptClassValue(SugaredValue):
             return SimpleValue(graph.insert_constant(self.type.constants[name], range=range))
         return super().attribute(range, graph, name)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return construct(self.type, range, graph, args, kwargs)
+    def call(self, call: Call) -> SugaredValue:
+        return construct(self.type, call.range, call.graph, call.args, call.kwargs)
 
 
 class NewObject(SpecialForm):
@@ -226,15 +219,8 @@ class ObjectInMaking(SugaredValue):
 
     # --------------------------------------------------------------------------------------------- as any other object
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return self.simple.call(range, graph, args, kwargs, targets)
+    def call(self, call: Call) -> SugaredValue:
+        return self.simple.call(call)
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         return self.simple.length(range, graph)

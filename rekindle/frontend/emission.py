@@ -14,7 +14,7 @@ from rekindle.frontend.environment import Environment, Frame
 from rekindle.frontend.inference import Evidence
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -247,7 +247,7 @@ class Emission:
         """``bool(value)``, for a condition."""
         if value.type == BOOL:
             return value
-        result = GLOBALS["bool"].call(range, self.graph, [CallArgument(value, range=range)], [], 1)
+        result = GLOBALS["bool"].call(Call(range, self.graph, [CallArgument(value, range=range)]))
         found = result.as_value(range, self.graph)
         if found.type != BOOL:
             raise TypeMismatchError(f"a condition must be a bool, got {found.type.annotation}", range)

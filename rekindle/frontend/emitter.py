@@ -41,7 +41,7 @@ from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.ssa import convert_to_ssa
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -334,7 +334,7 @@ class FunctionEmitter(AttemptEmitter):
                 items = (subscript.value, subscript.indices[0])
                 arguments = [self.argument(self.emit_expression(item), item.range) for item in items]
                 delete = MagicMethod("__delitem__", BuiltinFunction("aten::Delete"))
-                delete.call(tree.range, self.graph, arguments, [], 0)
+                delete.call(Call(tree.range, self.graph, arguments, targets=0))
             else:
                 raise UnsupportedError("this cannot be deleted", target.range)
 
@@ -415,7 +415,7 @@ class FunctionEmitter(AttemptEmitter):
             self.raise_again(found.value, statement.range)
             return
         if isinstance(found, ExceptionClass):
-            found = found.call(statement.value.range, self.graph, [], [], 1)
+            found = found.call(Call(statement.value.range, self.graph))
         if not isinstance(found, ExceptionInstance):
             raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
         message = found.message

@@ -21,7 +21,7 @@ from rekindle.frontend.inference import DICT, LIST
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
-from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
@@ -381,7 +381,7 @@ class ExpressionEmitter(Explaining):
         if operator == "in":
             arguments.reverse()
         target = MagicMethod(method, BuiltinFunction(kind))
-        return target.call(expr.range, self.graph, arguments, [], 1).as_value(expr.range, self.graph)
+        return target.call(Call(expr.range, self.graph, arguments)).as_value(expr.range, self.graph)
 
     def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
         """What Python has and no operator does; None where an operator is to be looked for."""
@@ -405,7 +405,7 @@ class ExpressionEmitter(Explaining):
         if expr.operator == "~" and operand.type == INT:
             return self.insert("aten::__xor__", expr.range, operand, -1)  # there is no such operator of ints
         target = MagicMethod(method, BuiltinFunction(kind))
-        result = target.call(expr.range, self.graph, [self.argument(operand, expr.operand.range)], [], 1)
+        result = target.call(Call(expr.range, self.graph, [self.argument(operand, expr.operand.range)]))
         return result.as_value(expr.range, self.graph)
 
     # --------------------------------------------------------------------------------- names and calls
@@ -436,7 +436,7 @@ class ExpressionEmitter(Explaining):
         if isinstance(callee, BuiltinFunction) and callee.self_value is not None:
             self._learn_from_method(call, callee.kind, args)
         try:
-            return callee.call(range, self.graph, args, kwargs, targets)
+            return callee.call(Call(range, self.graph, args, kwargs, targets))
         except SchemaError:
             self._learn_from_parameters(call, callee, args)
             raise

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from rekindle.errors import CompileError, InternalError, SourceRange, TypeMismatchError
 from rekindle.frontend.binding import bind_arguments
+from rekindle.frontend.insertion import insert_function_constant
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Keywords, Parts, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.frontend.values import SimpleValue, SugaredTuple, insert_function_constant
+from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import convert_value
 from rekindle.ir.records import FunctionRecord

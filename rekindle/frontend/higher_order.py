@@ -12,10 +12,9 @@ from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.library import library_function
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS, SpecialForm
-from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
 from rekindle.syntax.views import Apply, Var
 
@@ -85,17 +84,10 @@ class PartialValue(SugaredValue):
     ) -> SugaredValue:
         return self.function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        values = [SimpleValue(item.materialise(graph)) for item in args]
-        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-        return self.call_with(range, graph, values, named, targets)
+    def call(self, call: Call) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def parts(self, range: SourceRange, graph: Graph) -> Parts:
         count, names = len(self.args), tuple(self.kwargs)

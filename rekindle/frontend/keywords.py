@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import STRING, DictType, unify_all, unshaped
 
 
@@ -109,15 +108,10 @@ class _Method(SugaredValue):
             raise TypeMismatchError(f"{self.description} takes no keyword arguments", range)
         return self.method(self.owner, range, graph, list(args))
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return self.call_with(range, graph, [SimpleValue(item.materialise(graph)) for item in args], {}, targets)
+    def call(self, call: Call) -> SugaredValue:
+        return self.call_with(
+            call.range, call.graph, [SimpleValue(item.materialise(call.graph)) for item in call.args], {}, call.targets
+        )
 
 
 _Emit = Callable[[KeywordArguments, SourceRange, Graph, list[SugaredValue]], SugaredValue]

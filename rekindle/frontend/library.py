@@ -12,10 +12,9 @@ from typing import Final
 from rekindle.errors import Source, SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.signatures import literal_value
-from rekindle.frontend.sugared import EmptyResolver, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, EmptyResolver, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
@@ -321,17 +320,10 @@ class LibraryFunction(StaticValue):
         bound = self.function.bind(range, graph, args, kwargs, defaults)
         return self.function.call_compiled(range, graph, bound)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        values = [SimpleValue(item.materialise(graph)) for item in args]
-        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-        return self.call_with(range, graph, values, named, targets)
+    def call(self, call: Call) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
 
 
 class _LibraryResolver(EmptyResolver):

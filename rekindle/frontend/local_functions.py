@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.recovery import assigned_names, walk_scope
-from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import SimpleValue, parts_of_all
 from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Def, Ident, Lambda, Nonlocal, Return, Stmt, Var
 
@@ -113,17 +112,10 @@ class LocalFunction(SugaredValue):
     def takes_meanings(self) -> bool:
         return True
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        values = [SimpleValue(item.materialise(graph)) for item in args]
-        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-        return self.call_with(range, graph, values, named, targets)
+    def call(self, call: Call) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

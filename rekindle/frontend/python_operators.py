@@ -8,10 +8,11 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.higher_order import HigherOrderEmitter
+from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.library import library_function
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import SimpleValue, constant_int
+from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, NoneType, TensorType, Type, without_none
@@ -118,7 +119,7 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         callee = self.emit_sugared(call.callee)
         rest = self.emit_arguments(call.inputs[1:])
         arguments = [CallArgument(first, range=call.inputs[0].range), *rest]
-        return callee.call(call.callee.range, self.graph, arguments, [], 1)
+        return callee.call(Call(call.callee.range, self.graph, arguments))
 
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
@@ -141,11 +142,11 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         text: Value | None = None
         for item in call.inputs:
             value = CallArgument(self.emit_expression(item), range=item.range)
-            part = GLOBALS["str"].call(item.range, self.graph, [value], [], 1).as_value(item.range, self.graph)
+            part = GLOBALS["str"].call(Call(item.range, self.graph, [value])).as_value(item.range, self.graph)
             text = part if text is None else self._joined(call.range, text, separator, part)
         whole = self.literal_text("", call.range) if text is None else text
         whole = self._joined(call.range, whole, self.literal_text(ending[:-1], call.range))
-        return GLOBALS["print"].call(call.range, self.graph, [CallArgument(whole, range=call.range)], [], 0)
+        return GLOBALS["print"].call(Call(call.range, self.graph, [CallArgument(whole, range=call.range)], targets=0))
 
     def literal_text(self, text: str, range: SourceRange) -> Value:
         return self.graph.insert_constant(text, range=range)
@@ -169,7 +170,7 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         values = [CallArgument(item.as_value(call.range, self.graph), range=call.range) for item in args]
         values += [CallArgument(item.as_value(call.range, self.graph), range=call.range) for item in named.values()]
         numbered = self.graph.insert_constant(_numbered(template, len(args), list(named), call.range), range=call.range)
-        return NewStyleString(numbered).call(call.range, self.graph, values, [], 1)
+        return NewStyleString(numbered).call(Call(call.range, self.graph, values))
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.sugared import StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
@@ -62,24 +63,23 @@ class MagicMethod(StaticValue):
     def description(self) -> str:
         return self.base.description
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args and isinstance(args[0].type, ClassType):
-            fallback = self._fallback(range, graph, args)
+    def call(self, call: Call) -> SugaredValue:
+        if call.args and isinstance(call.args[0].type, ClassType):
+            fallback = self._fallback(call.range, call.graph, call.args)
             if fallback is not None:
                 return fallback
-            method = SimpleValue(args[0].materialise(graph)).attribute(range, graph, self.method)
-            return method.call(range, graph, args[1:], kwargs, targets)
-        if len(args) == 2 and isinstance(args[1].type, ClassType) and self._reflected in args[1].type.methods:
-            method = SimpleValue(args[1].materialise(graph)).attribute(range, graph, self._reflected)
-            return method.call(range, graph, args[:1], kwargs, targets)
-        return self.base.call(range, graph, args, kwargs, targets)
+            method = SimpleValue(call.args[0].materialise(call.graph)).attribute(call.range, call.graph, self.method)
+            return method.call(replace(call, args=call.args[1:]))
+        if (
+            len(call.args) == 2
+            and isinstance(call.args[1].type, ClassType)
+            and self._reflected in call.args[1].type.methods
+        ):
+            method = SimpleValue(call.args[1].materialise(call.graph)).attribute(
+                call.range, call.graph, self._reflected
+            )
+            return method.call(replace(call, args=call.args[:1]))
+        return self.base.call(call)
 
     @property
     def _reflected(self) -> str:
@@ -92,16 +92,16 @@ class MagicMethod(StaticValue):
         if not isinstance(owner, ClassType) or owner.is_module or self.method in owner.methods:
             return None
         if self.method == "__ne__" and "__eq__" in owner.methods:
-            equal = MagicMethod("__eq__", self.base).call(range, graph, args, [], 1).as_value(range, graph)
+            equal = MagicMethod("__eq__", self.base).call(Call(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
         if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
             kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
             values = [item.materialise(graph) for item in args]
             return SimpleValue(graph.insert(kind, values, range=range))
         if self.method == "__str__" and "__repr__" in owner.methods:
-            return MagicMethod("__repr__", self.base).call(range, graph, args, [], 1)
+            return MagicMethod("__repr__", self.base).call(Call(range, graph, args))
         if self.method == "__bool__" and "__len__" in owner.methods:
-            length = MagicMethod("__len__", self.base).call(range, graph, args, [], 1).as_value(range, graph)
+            length = MagicMethod("__len__", self.base).call(Call(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
         return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None
 
@@ -123,27 +123,22 @@ class Cast(BuiltinFunction):
     def as_type(self, range: SourceRange) -> Type | None:
         return self.type
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if not args and not kwargs:
+    def call(self, call: Call) -> SugaredValue:
+        if not call.args and not call.kwargs:
             empty: dict[Type, object] = {INT: 0, FLOAT: 0.0, BOOL: False, STRING: "", COMPLEX: 0j}
-            return SimpleValue(graph.insert_constant(empty[self.type], range=range))
-        if len(args) == 1 and not kwargs:
-            value = args[0].materialise(graph)
+            return SimpleValue(call.graph.insert_constant(empty[self.type], range=call.range))
+        if len(call.args) == 1 and not call.kwargs:
+            value = call.args[0].materialise(call.graph)
             if value.type.is_subtype_of(self.type):
                 return SimpleValue(value)
             if self.type == BOOL and isinstance(value.type, TupleType):
-                return SimpleValue(graph.insert_constant(bool(value.type.elements), range=range))
+                return SimpleValue(call.graph.insert_constant(bool(value.type.elements), range=call.range))
             if self.type == BOOL and isinstance(value.type, (ListType, StringType, DictType)):
-                length = graph.insert("aten::len", [value], range=range)
-                return SimpleValue(graph.insert("aten::gt", [length, graph.insert_constant(0)], range=range))
-        return super().call(range, graph, args, kwargs, targets)
+                length = call.graph.insert("aten::len", [value], range=call.range)
+                return SimpleValue(
+                    call.graph.insert("aten::gt", [length, call.graph.insert_constant(0)], range=call.range)
+                )
+        return super().call(call)
 
 
 class StrCast(Cast):
@@ -160,19 +155,12 @@ class PrintValue(StaticValue):
     def description(self) -> str:
         return "'print'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if kwargs:
-            raise UnsupportedError(f"print does not take '{kwargs[0].name}' here", range)
-        inputs = [item.materialise(graph) for item in args]
-        graph.insert_node(graph.create("prim::Print", inputs, outputs=0, range=range))
-        return none_value(range, graph)
+    def call(self, call: Call) -> SugaredValue:
+        if call.kwargs:
+            raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
+        inputs = [item.materialise(call.graph) for item in call.args]
+        call.graph.insert_node(call.graph.create("prim::Print", inputs, outputs=0, range=call.range))
+        return none_value(call.range, call.graph)
 
 
 def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
@@ -190,25 +178,22 @@ class ExceptionClass(StaticValue):
     def description(self) -> str:
         return f"the exception class '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if kwargs:
-            raise UnsupportedError(f"an exception does not take the keyword argument '{kwargs[0].name}'", range)
-        if not args:
-            message = graph.insert_constant("", range=range)
-        elif len(args) == 1:
-            message = args[0].materialise(graph)
+    def call(self, call: Call) -> SugaredValue:
+        if call.kwargs:
+            raise UnsupportedError(
+                f"an exception does not take the keyword argument '{call.kwargs[0].name}'", call.range
+            )
+        if not call.args:
+            message = call.graph.insert_constant("", range=call.range)
+        elif len(call.args) == 1:
+            message = call.args[0].materialise(call.graph)
         else:
-            values = [item.materialise(graph) for item in args]
+            values = [item.materialise(call.graph) for item in call.args]
             type = TupleType(tuple(value.type for value in values))
-            message = graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
-        return ExceptionInstance(message, graph.insert_constant(self.name, range=range))
+            message = call.graph.insert_node(
+                call.graph.create("prim::TupleConstruct", values, types=[type], range=call.range)
+            ).output
+        return ExceptionInstance(message, call.graph.insert_constant(self.name, range=call.range))
 
 
 class ExceptionInstance(SugaredValue):
@@ -257,20 +242,13 @@ class NewStyleString(SugaredValue):
     def description(self) -> str:
         return "the method 'format'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if kwargs:
+    def call(self, call: Call) -> SugaredValue:
+        if call.kwargs:
             raise UnsupportedError(
-                "format takes no keyword arguments here", range, hint="number the fields instead: '{0}'"
+                "format takes no keyword arguments here", call.range, hint="number the fields instead: '{0}'"
             )
-        template = CallArgument(self.template, range=range)
-        return SimpleValue(insert_builtin_call(range, graph, "aten::format", [template, *args], []))
+        template = CallArgument(self.template, range=call.range)
+        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", [template, *call.args], []))
 
 
 class ToList(SugaredValue):

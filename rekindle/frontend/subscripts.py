@@ -9,9 +9,10 @@ import torch
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.conditions import ConditionEmitter
+from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, constant_int
+from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import (
@@ -256,7 +257,9 @@ class SubscriptEmitter(ConditionEmitter):
             self.argument(index, indices[0].range),
             self.argument(value, range),
         ]
-        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(range, self.graph, arguments, [], 0)
+        MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
+            Call(range, self.graph, arguments, targets=0)
+        )
 
     def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
         view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))

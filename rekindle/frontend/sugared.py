@@ -6,9 +6,8 @@ asks a sugared value to take an attribute, to be called, to be iterated; each an
 with an
 error at the place of the request.
 
-The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`builtins_` (operators, casts, special
-forms),
-:mod:`iterables`. Those that know Python objects are in :mod:`rekindle.scripting`.
+The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`special_forms` (operators, casts, special
+forms), :mod:`iterables`. Those that know Python objects are in :mod:`rekindle.scripting`.
 """
 
 from __future__ import annotations
@@ -40,6 +39,18 @@ class Parts:
     key: Hashable
     values: Sequence[Value]
     rebuild: Callable[[Sequence[Value], Emission], SugaredValue]
+
+
+@dataclass(slots=True, frozen=True)
+class Call:
+    """A call while a program is compiled: where it stands, what it is given, and to how many names its result is
+    unpacked, 1 where it is not."""
+
+    range: SourceRange
+    graph: Graph
+    args: Sequence[CallArgument] = ()
+    kwargs: Sequence[CallArgument] = ()
+    targets: int = 1
 
 
 class SugaredValue:
@@ -85,17 +96,9 @@ class SugaredValue:
         """The Python class of the module that this is, where it is one whose class is known while compiling."""
         return None
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        """``self(args, kwargs)``; ``targets`` is the number of names that the result is unpacked to, 1 where it is
-        not."""
-        raise UnsupportedError(f"{self.description} cannot be called", range)
+    def call(self, call: Call) -> SugaredValue:
+        """``self(args, kwargs)``"""
+        raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
     def stays_itself(self) -> bool:
@@ -113,7 +116,7 @@ class SugaredValue:
         """``self(args, kwargs)``, whatever the arguments are."""
         values = [CallArgument(item.as_value(range, graph), range=range) for item in args]
         named = [CallArgument(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
-        return self.call(range, graph, values, named, targets)
+        return self.call(Call(range, graph, values, named, targets))
 
     def parts(self, range: SourceRange, graph: Graph) -> Parts:
         """What another function has to be given to know this."""

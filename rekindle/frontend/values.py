@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,20 +18,27 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.insertion import (
+    constant_int,
+    insert_function_constant,
+    insert_get_attribute,
+    insert_method_call,
+    is_method_operator,
+    is_prim_method,
+)
+from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.python_signatures import call_as_python_does
-from rekindle.frontend.sugared import Parts, StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     DEVICE,
-    INT,
     STRING,
     TENSOR,
-    AnyType,
     AwaitType,
     ClassType,
     DictType,
@@ -38,12 +46,10 @@ from rekindle.ir.types import (
     FunctionType,
     InterfaceType,
     ListType,
-    OptionalType,
     StringType,
     TensorType,
     TupleType,
     Type,
-    UnionType,
     mismatch_note,
     unshaped,
 )
@@ -85,28 +91,7 @@ class SimpleValue(SugaredValue):
         if isinstance(type, AwaitType):
             result = graph.insert("prim::awaitable_wait", [self.value], range=range)
             return SimpleValue(result).attribute(range, graph, name)
-        if isinstance(type, ClassType) and not type.is_module:
-            hint: str | None = f"give it a value in __init__: self.{name} = …"
-            if name.startswith("__"):
-                hint = f"define the method: def {name}(self, …)"
-            if type.python_class is not None and isinstance(vars(type.python_class).get(name), classmethod):
-                hint = "class methods cannot be compiled; make it a static method or a function"
-            raise UndefinedNameError(f"'{type.basename}' has no attribute or method '{name}'", range, hint=hint)
-        if isinstance(type, InterfaceType):
-            raise UndefinedNameError(
-                f"the interface '{type.name.rpartition('.')[2]}' has no method '{name}'",
-                range,
-                hint=f"its methods are {', '.join(type.methods)}",
-            )
-        hint = None
-        if type.is_optional:
-            hint = f"the value may be None; check it first, for example: assert {_spell(range)} is not None"
-        raise UndefinedNameError(
-            f"a value of type {type.annotation} has no attribute or method '{name}'",
-            range,
-            hint=hint,
-            cause=Cause.MISSING_REFINEMENT if type.is_optional else None,
-        )
+        raise missing_attribute(range, type, name)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
@@ -135,7 +120,7 @@ class SimpleValue(SugaredValue):
             return SimpleValue(graph.insert(_DEVICE_PROPERTIES[name], [value], range=range))
         if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
             read = BuiltinFunction(_COMPLEX_PROPERTIES[name], CallArgument(value, range=range))
-            return read.call(range, graph, [], [], 1)
+            return read.call(Call(range, graph))
         if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
         if isinstance(type, TensorType) and name in TENSOR_CASTS:
@@ -172,7 +157,7 @@ class SimpleValue(SugaredValue):
         self.check_not_frozen(range, type, name)
         setter = type.properties.get(name)
         if setter is not None and setter.setter is not None:
-            MethodValue(self.value, setter.setter).call(range, graph, [CallArgument(value, range=range)], [], 1)
+            MethodValue(self.value, setter.setter).call(Call(range, graph, [CallArgument(value, range=range)]))
             return
         expected = type.attribute_type(name)
         if expected is None:
@@ -209,21 +194,14 @@ class SimpleValue(SugaredValue):
 
     # ----------------------------------------------------------------------------------------- calling
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         type = self.value.type
         if isinstance(type, FunctionType):
-            return FunctionValue(type.function).call(range, graph, args, kwargs, targets)
+            return FunctionValue(type.function).call(call)
         if isinstance(type, (ClassType, InterfaceType)):
             name = "forward" if type.is_module else "__call__"
-            return self.attribute(range, graph, name).call(range, graph, args, kwargs, targets)
-        return super().call(range, graph, args, kwargs, targets)
+            return self.attribute(call.range, call.graph, name).call(call)
+        return super().call(call)
 
     # -------------------------------------------------------------------------------------- containers
 
@@ -264,7 +242,7 @@ class SimpleValue(SugaredValue):
         if isinstance(type, (ListType, StringType, DictType, TensorType)):
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and "__len__" in type.methods:
-            return self.attribute(range, graph, "__len__").call(range, graph, [], [], 1).as_value(range, graph)
+            return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
@@ -279,7 +257,7 @@ class SimpleValue(SugaredValue):
                 made = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
                 return SimpleValue(graph.insert_node(made).output)
             method = self.attribute(range, graph, "__getitem__")
-            return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
+            return method.call(Call(range, graph, [CallArgument(index, range=range)]))
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)
 
 
@@ -304,15 +282,8 @@ class BoundCall(SugaredValue):
             BoundCall, range, graph, [self.function, first], lambda both: BoundCall(both[0], _argument(both[1], range))
         )
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return self.function.call(range, graph, [self.first, *args], kwargs, targets)
+    def call(self, call: Call) -> SugaredValue:
+        return self.function.call(replace(call, args=[self.first, *call.args]))
 
 
 def _argument(value: SugaredValue, range: SourceRange) -> CallArgument:
@@ -355,55 +326,18 @@ class TensorCast(SugaredValue):
     def description(self) -> str:
         return "a method that casts a tensor"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args:
-            raise UnsupportedError("the cast of a tensor takes no positional arguments", range)
-        dtype = CallArgument(constant=self.dtype, range=range, name="dtype")
-        itself = CallArgument(self.tensor, range=range)
-        return SimpleValue(insert_builtin_call(range, graph, "aten::to", [], [dtype, *kwargs], itself))
+    def call(self, call: Call) -> SugaredValue:
+        if call.args:
+            raise UnsupportedError("the cast of a tensor takes no positional arguments", call.range)
+        dtype = CallArgument(constant=self.dtype, range=call.range, name="dtype")
+        itself = CallArgument(self.tensor, range=call.range)
+        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::to", [], [dtype, *call.kwargs], itself))
 
 
 def _cause_of(note: str | None) -> Cause | None:
     """What the note on an attribute tells of its type: whether it was assumed."""
     assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
     return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
-
-
-def _spell(range: SourceRange) -> str:
-    text = range.text.rpartition(".")[0] if range.is_known else ""
-    return text if text.isidentifier() else "x"
-
-
-def is_method_operator(type: Type, name: str) -> bool:
-    """Whether ``aten::name`` has an overload that takes a ``type`` as its self."""
-    for operator in REGISTRY.overloads(f"aten::{name}"):
-        arguments = operator.schema.arguments
-        if not arguments:
-            continue
-        formal = arguments[0]
-        if isinstance(type, TensorType):
-            # Any operator with a tensor called self can be written as a method.
-            if any(item.name == "self" and TENSOR.is_subtype_of(item.type) for item in arguments):
-                return True
-        elif formal.type.kind == type.kind or (
-            formal.name == "self"
-            and not isinstance(formal.type, (AnyType, OptionalType, UnionType))
-            and type.is_subtype_of(formal.type)
-        ):
-            return True
-    return False
-
-
-def is_prim_method(type: Type, name: str) -> bool:
-    """Whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
-    return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
 def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
@@ -429,7 +363,7 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
     if name in type.class_methods:
         return FunctionValue(type.class_methods[name])
     if name in type.properties:
-        return MethodValue(value, type.properties[name].getter).call(range, graph, [], [], 1)
+        return MethodValue(value, type.properties[name].getter).call(Call(range, graph))
     attribute = type.attributes.get(name)
     if attribute is not None:
         return SimpleValue(insert_get_attribute(range, graph, value, name, attribute.type))
@@ -438,13 +372,6 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
     if python_method is not None and type.python_class is not None and not type.is_module:
         return python_method(value, type.python_class, name)
     return None
-
-
-def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
-    """Insert ``prim::GetAttr[name=…](%object)``."""
-    node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
-    # Items of containers are called by their numbers, which are the names of values without one.
-    return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)
 
 
 class SugaredTuple(SugaredValue):
@@ -493,14 +420,6 @@ class SugaredTuple(SugaredValue):
         return self.elements[position]
 
 
-def constant_int(value: Value) -> int | None:
-    """The int that ``value`` is a constant of, or None."""
-    if value.node.kind == "prim::Constant" and value.type == INT:
-        found = value.node.attributes.get("value")
-        return found if isinstance(found, int) else None
-    return None
-
-
 class BuiltinFunction(SugaredValue):
     """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
 
@@ -533,19 +452,14 @@ class BuiltinFunction(SugaredValue):
             lambda values, emitter: BuiltinFunction(kind, CallArgument(values[0], range=range), preferred),
         )
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         kind, itself = self.kind, self.self_value
         try:
-            return SimpleValue(insert_builtin_call(range, graph, kind, args, kwargs, itself, self.preferred))
+            return SimpleValue(
+                insert_builtin_call(call.range, call.graph, kind, call.args, call.kwargs, itself, self.preferred)
+            )
         except SchemaError:
-            made = call_as_python_does(range, graph, kind, args, kwargs, itself)
+            made = call_as_python_does(call.range, call.graph, kind, call.args, call.kwargs, itself)
             if made is None:
                 raise
             return SimpleValue(made)
@@ -570,30 +484,15 @@ class FunctionValue(StaticValue):
             return super().as_value(range, graph)
         return insert_function_constant(range, graph, self.functions[0])
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         for function in self.functions:
-            function.ensure_defined(range)
+            function.ensure_defined(call.range)
         schemas = [function.schema for function in self.functions]
-        index, plan = match_schemas(self.functions[0].basename, schemas, range, args, kwargs)
-        inputs = plan.inputs(graph, range)
-        callee = insert_function_constant(range, graph, self.functions[index])
-        node = graph.create("prim::CallFunction", [callee, *inputs], types=plan.return_types, range=range)
-        return SimpleValue(graph.insert_node(node).output)
-
-
-def insert_function_constant(range: SourceRange, graph: Graph, function: FunctionRecord) -> Value:
-    """``prim::Constant[name="f"]() : Function``"""
-    node = graph.create(
-        "prim::Constant", types=[FunctionType(function)], attributes={"name": function.basename}, range=range
-    )
-    return graph.insert_node(node).output
+        index, plan = match_schemas(self.functions[0].basename, schemas, call.range, call.args, call.kwargs)
+        inputs = plan.inputs(call.graph, call.range)
+        callee = insert_function_constant(call.range, call.graph, self.functions[index])
+        node = call.graph.create("prim::CallFunction", [callee, *inputs], types=plan.return_types, range=call.range)
+        return SimpleValue(call.graph.insert_node(node).output)
 
 
 class MethodValue(SugaredValue):
@@ -615,30 +514,21 @@ class MethodValue(SugaredValue):
         methods = self.methods
         return Parts((MethodValue, methods), (self.object,), lambda values, emitter: MethodValue(values[0], *methods))
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         for method in self.methods:
-            method.ensure_defined(range)
+            method.ensure_defined(call.range)
         schemas = [method.schema for method in self.methods]
-        arguments = [CallArgument(self.object, range=range), *args]
-        index, plan = match_schemas(self.methods[0].basename, schemas, range, arguments, kwargs)
+        arguments = [CallArgument(self.object, range=call.range), *call.args]
+        index, plan = match_schemas(self.methods[0].basename, schemas, call.range, arguments, call.kwargs)
         return SimpleValue(
-            insert_method_call(range, graph, self.methods[index].basename, plan.inputs(graph, range), plan.return_types)
+            insert_method_call(
+                call.range,
+                call.graph,
+                self.methods[index].basename,
+                plan.inputs(call.graph, call.range),
+                plan.return_types,
+            )
         )
-
-
-def insert_method_call(
-    range: SourceRange, graph: Graph, name: str, inputs: Sequence[Value], types: Sequence[Type]
-) -> Value:
-    """``prim::CallMethod[name=…](%self, …)``"""
-    node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
-    return graph.insert_node(node).output
 
 
 class LibraryMethod(SugaredValue):
@@ -654,23 +544,18 @@ class LibraryMethod(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         known = methods_of(self.type)
         if known is not None:
-            return self._call_known(range, graph, args, kwargs, known)
-        if kwargs:
-            raise UnsupportedError(f"{self.description} of a class written in C++ takes no arguments by name", range)
-        inputs = [self.object, *(argument.materialise(graph) for argument in args)]
-        type: Type = TENSOR if targets == 1 else TupleType((TENSOR,) * targets)
-        result = insert_method_call(range, graph, self.name, inputs, [type])
-        return SimpleValue(result) if targets else SimpleValue(graph.insert_constant(None, range=range))
+            return self._call_known(call.range, call.graph, call.args, call.kwargs, known)
+        if call.kwargs:
+            raise UnsupportedError(
+                f"{self.description} of a class written in C++ takes no arguments by name", call.range
+            )
+        inputs = [self.object, *(argument.materialise(call.graph) for argument in call.args)]
+        type: Type = TENSOR if call.targets == 1 else TupleType((TENSOR,) * call.targets)
+        result = insert_method_call(call.range, call.graph, self.name, inputs, [type])
+        return SimpleValue(result) if call.targets else SimpleValue(call.graph.insert_constant(None, range=call.range))
 
     def _call_known(
         self,
@@ -700,16 +585,13 @@ class InterfaceMethodValue(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         type = self.object.type
         assert isinstance(type, InterfaceType)
-        arguments = [CallArgument(self.object, range=range), *args]
-        _, plan = match_schemas(self.name, [type.methods[self.name]], range, arguments, kwargs)
-        return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
+        arguments = [CallArgument(self.object, range=call.range), *call.args]
+        _, plan = match_schemas(self.name, [type.methods[self.name]], call.range, arguments, call.kwargs)
+        return SimpleValue(
+            insert_method_call(
+                call.range, call.graph, self.name, plan.inputs(call.graph, call.range), plan.return_types
+            )
+        )

@@ -12,7 +12,6 @@ import enum
 import inspect
 import sys
 import typing
-from collections.abc import Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any, Final
@@ -33,10 +32,9 @@ from rekindle.errors import (
 from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
@@ -400,16 +398,9 @@ class _Super(SugaredValue):
             return _InheritedInit(graph.inputs[0], record, self.filler)
         return MethodValue(graph.inputs[0], record)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args or kwargs:
-            raise TypeMismatchError(f"{self.description} takes no arguments", range)
+    def call(self, call: Call) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise TypeMismatchError(f"{self.description} takes no arguments", call.range)
         return self
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
@@ -425,23 +416,16 @@ class _InheritedInit(MethodValue):
         self.record = record
         self.filler = filler
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         type = self.filler.type
         before = set(type.attributes)
-        self.record.ensure_defined(range)
+        self.record.ensure_defined(call.range)
         given = self.filler.given.setdefault(self.record.name, {})
         given.update((name, item.type) for name, item in type.attributes.items() if name not in before)
         for name, known in given.items():
             if name not in type.attributes:
                 type.add_attribute(name, known)
-        return super().call(range, graph, args, kwargs, targets)
+        return super().call(call)
 
 
 class PythonClassValue(ClassValue):
@@ -458,15 +442,8 @@ class PythonClassValue(ClassValue):
             return SimpleValue(graph.insert_constant(type.constants[name], range=range))
         return super().attribute(range, graph, name)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return construct(script_class(self.cls, range), range, graph, args, kwargs)
+    def call(self, call: Call) -> SugaredValue:
+        return construct(script_class(self.cls, call.range), call.range, call.graph, call.args, call.kwargs)
 
 
 def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:

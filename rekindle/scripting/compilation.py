@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ForwardRef
 
-from rekindle.errors import CompileError, Diagnostics, NotScriptableError, SourceRange, UndefinedNameError
+from rekindle.errors import CompileError, Diagnostics, NotScriptableError, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.signatures import Told
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
@@ -137,21 +136,14 @@ class EnteredManager(SugaredValue):
     def __init__(self, manager: Any) -> None:
         self.manager = manager
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         cls = type(self.manager)
-        made = class_value(cls, range)
+        made = class_value(cls, call.range)
         if made is None:
-            raise NotScriptableError(f"a function decorated with '{cls.__name__}' cannot be compiled", range)
+            raise NotScriptableError(f"a function decorated with '{cls.__name__}' cannot be compiled", call.range)
         mode = getattr(self.manager, "mode", None)
-        given = [] if mode is None else [CallArgument(constant=mode, range=range)]
-        return made.call(range, graph, given, [], 1)
+        given = [] if mode is None else [CallArgument(constant=mode, range=call.range)]
+        return made.call(Call(call.range, call.graph, given))
 
 
 def default_arguments(function: types.FunctionType) -> dict[str, object]:

@@ -7,13 +7,14 @@ source. Others are read from a text as archives hold it. Of the rest a program h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
 import torch.autograd.profiler
 
 from rekindle.errors import Source, SourceRange
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, MethodValue, SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
@@ -133,22 +134,15 @@ class ContextManagerValue(SugaredValue):
     def as_type(self, range: SourceRange) -> Type:
         return class_type_of(self.cls)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         if self.cls in _HELD:
-            return self._call_python(range, graph, args, kwargs)
-        if self.cls is torch.set_grad_enabled and targets == 0:
-            return BuiltinFunction("aten::set_grad_enabled").call(range, graph, args, kwargs, targets)
+            return self._call_python(call.range, call.graph, call.args, call.kwargs)
+        if self.cls is torch.set_grad_enabled and call.targets == 0:
+            return BuiltinFunction("aten::set_grad_enabled").call(call)
         type = class_type_of(self.cls)
-        made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
+        made = call.graph.insert_node(call.graph.create("prim::CreateObject", types=[type], range=call.range)).output
         if "__init__" in type.methods:
-            MethodValue(made, type.methods["__init__"]).call(range, graph, args, kwargs, 1)
+            MethodValue(made, type.methods["__init__"]).call(replace(call, targets=1))
         return SimpleValue(made)
 
     def _call_python(

@@ -8,10 +8,9 @@ from types import FunctionType
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.names import qualified_name
 from rekindle.scripting.generic_functions import call_bound, make_generic, says_too_little
@@ -57,19 +56,12 @@ class GenericMethod(MethodValue):
     def takes_meanings(self) -> bool:
         return True
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if says_too_little(self.function, args, kwargs, 1):
-            values = [SimpleValue(item.materialise(graph)) for item in args]
-            named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-            return self._call_generic(range, graph, values, named)
-        return super().call(range, graph, args, kwargs, targets)
+    def call(self, call: Call) -> SugaredValue:
+        if says_too_little(self.function, call.args, call.kwargs, 1):
+            values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+            named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+            return self._call_generic(call.range, call.graph, values, named)
+        return super().call(call)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

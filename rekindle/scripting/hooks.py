@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any
 
 from rekindle.errors import NotScriptableError, SchemaError, SourceRange, TypeMismatchError
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, unpack_tuple
@@ -99,7 +99,7 @@ class HookedCall:
         record.ensure_defined(self.range)
         self._check(record, what, given)
         args = [CallArgument(value, range=self.range) for value in (self.module, *given.values())]
-        return FunctionValue(record).call(self.range, self.graph, args, [], 1).as_value(self.range, self.graph)
+        return FunctionValue(record).call(Call(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> FunctionRecord:
         """The compiled hook. It is another one for modules of another type."""

@@ -4,18 +4,15 @@ classes within functions. Programs that call them run here, and gradients go thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
 import torch.masked
 
-from rekindle.errors import SourceRange
-from rekindle.frontend.sugared import StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
-from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TENSOR, ListType, Type
 
@@ -31,20 +28,13 @@ class LibraryCall(StaticValue):
     def description(self) -> str:
         return f"the Python function '{self.function.__name__}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        inputs = [item.materialise(graph) for item in (*args, *kwargs)]
-        node = graph.create("prim::PythonOp", inputs, types=[self.result], range=range)
+    def call(self, call: Call) -> SugaredValue:
+        inputs = [item.materialise(call.graph) for item in (*call.args, *call.kwargs)]
+        node = call.graph.create("prim::PythonOp", inputs, types=[self.result], range=call.range)
         node.attributes["name"] = self.function.__name__
-        called = _Named(self.function, len(args), tuple(item.name or "" for item in kwargs))
+        called = _Named(self.function, len(call.args), tuple(item.name or "" for item in call.kwargs))
         node.attributes["function"] = ConstantObject(called)
-        return SimpleValue(graph.insert_node(node).output)
+        return SimpleValue(call.graph.insert_node(node).output)
 
 
 class _Named:

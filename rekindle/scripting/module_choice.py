@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import INT, STRING, Type, unify, unshaped
 
 Make = Callable[[], SugaredValue]
@@ -62,17 +61,10 @@ class Choice(SugaredValue):
 
         return SimpleValue(self._branch(range, graph, call))
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        values = [SimpleValue(item.materialise(graph)) for item in args]
-        named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-        return self.call_with(range, graph, values, named, targets)
+    def call(self, call: Call) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
         """What ``emit`` gives for the item that is chosen."""

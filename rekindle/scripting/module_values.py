@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import Final, cast
@@ -18,16 +19,9 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
-from rekindle.frontend.sugared import Keywords, Parts, SugaredValue
-from rekindle.frontend.values import (
-    BuiltinFunction,
-    FunctionValue,
-    MethodValue,
-    SimpleValue,
-    SugaredTuple,
-    constant_int,
-    insert_get_attribute,
-)
+from rekindle.frontend.insertion import constant_int, insert_get_attribute
+from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, FunctionValue, MethodValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
@@ -244,7 +238,7 @@ class ModuleValue(SugaredValue):
             return method
         accessors = property_of(self.concrete, name)
         if accessors is not None:
-            return MethodValue(self.value, accessors.getter).call(range, graph, [], [], 1)
+            return MethodValue(self.value, accessors.getter).call(Call(range, graph))
         if name in facts.failed:
             return None
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
@@ -326,21 +320,14 @@ class ModuleValue(SugaredValue):
             return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
         return super().call_with(range, graph, args, kwargs, targets)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        forward = self.find_attribute(range, graph, "forward")
+    def call(self, call: Call) -> SugaredValue:
+        forward = self.find_attribute(call.range, call.graph, "forward")
         if forward is None:
-            raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", range)
+            raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
         if not self.facts.pre_hooks and not self.facts.hooks:
-            return forward.call(range, graph, args, kwargs, targets)
-        hooked = HookedCall(self.concrete, self.value, range, graph, compile_method)
-        return hooked(args, lambda args: forward.call(range, graph, args, kwargs, targets))
+            return forward.call(call)
+        hooked = HookedCall(self.concrete, self.value, call.range, call.graph, compile_method)
+        return hooked(call.args, lambda args: forward.call(replace(call, args=args)))
 
     # ------------------------------------------------------------------------------------------------------- containers
 
@@ -379,13 +366,13 @@ class ModuleValue(SugaredValue):
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         if self.facts.container is Container.NONE:
-            return self.attribute(range, graph, "__len__").call(range, graph, [], [], 1).as_value(range, graph)
+            return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
         return graph.insert_constant(len(self.facts.items), range=range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         if self.facts.container is Container.NONE:
             method = self.attribute(range, graph, "__getitem__")
-            return method.call(range, graph, [CallArgument(index, range=range)], [], 1)
+            return method.call(Call(range, graph, [CallArgument(index, range=range)]))
         if self._is_dict:
             return self._item_by_key(range, graph, index, type_hint)
         if index.type != INT:
@@ -466,21 +453,14 @@ class _View(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.view}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args or kwargs:
-            raise UnsupportedError(f"'{self.view}' takes no arguments in a program", range)
-        pairs = list(self._pairs(range, graph))
+    def call(self, call: Call) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise UnsupportedError(f"'{self.view}' takes no arguments in a program", call.range)
+        pairs = list(self._pairs(call.range, call.graph))
         if self.view == "keys":
-            return SugaredTuple([_name(name, range, graph) for name, _ in pairs])
+            return SugaredTuple([_name(name, call.range, call.graph) for name, _ in pairs])
         if self.view == "items" or self.view.startswith("named_"):
-            return SugaredTuple([SugaredTuple([_name(name, range, graph), found]) for name, found in pairs])
+            return SugaredTuple([SugaredTuple([_name(name, call.range, call.graph), found]) for name, found in pairs])
         return SugaredTuple([found for _, found in pairs])
 
     def _pairs(self, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
@@ -531,20 +511,13 @@ class SuperForm(SugaredValue):
     def description(self) -> str:
         return "'super'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if args or kwargs:
-            raise UnsupportedError("'super' takes no arguments in a program", range, hint="write super()")
+    def call(self, call: Call) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise UnsupportedError("'super' takes no arguments in a program", call.range, hint="write super()")
         owner = defining_class(self.concrete.python_class, self.function)
         if owner is None:
-            raise UnsupportedError("super() is used outside of a class here", range)
-        return SuperValue(graph.inputs[0], self.concrete, owner)
+            raise UnsupportedError("super() is used outside of a class here", call.range)
+        return SuperValue(call.graph.inputs[0], self.concrete, owner)
 
 
 class SuperValue(ModuleValue):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Sequence
 from typing import Any
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.signatures import declare_schema
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
@@ -32,29 +31,23 @@ class PythonFunctionValue(SugaredValue):
     def description(self) -> str:
         return f"the Python function '{self.function.__name__}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
         result = schema.returns[0].type if schema.returns else TENSOR
         if modifier_of(self.function) is Modifier.UNUSED:
-            return SimpleValue(self._raise(range, graph, result))
+            return SimpleValue(self._raise(call.range, call.graph, result))
+        args = call.args
         if self.self_value is not None:
-            args = [CallArgument(self.self_value, range=range), *args]
-        if schema.is_vararg and not kwargs:
-            inputs = [item.materialise(graph) for item in args]
+            args = [CallArgument(self.self_value, range=call.range), *args]
+        if schema.is_vararg and not call.kwargs:
+            inputs = [item.materialise(call.graph) for item in args]
         else:
-            _, plan = match_schemas(self.function.__name__, [schema], range, args, kwargs)
-            inputs = plan.inputs(graph, range)
-        node = graph.create("prim::PythonOp", inputs, types=[result], range=range)
+            _, plan = match_schemas(self.function.__name__, [schema], call.range, args, call.kwargs)
+            inputs = plan.inputs(call.graph, call.range)
+        node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
         node.attributes["name"] = self.function.__name__
         node.attributes["function"] = ConstantObject(self.function)
-        return SimpleValue(graph.insert_node(node).output)
+        return SimpleValue(call.graph.insert_node(node).output)
 
     def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
         message = f"the function '{self.function.__name__}' is marked as unused, but was called"

@@ -8,7 +8,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from rekindle.errors import NotScriptableError, SchemaError, SourceRange, Undefi
 from rekindle.frontend.higher_order import PartialValue
 from rekindle.frontend.python_signatures import fitted_to
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
-from rekindle.frontend.sugared import Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
@@ -126,27 +126,20 @@ class CompiledFunctionValue(FunctionValue):
     def takes_meanings(self) -> bool:
         return generic is not None and generic.may_be(self.function)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        if generic is not None and self.takes_meanings and generic.is_asked(self.function, args, kwargs, 0):
-            values = [SimpleValue(item.materialise(graph)) for item in args]
-            named = {item.name or "": SimpleValue(item.materialise(graph)) for item in kwargs}
-            return generic.call(self.function, range, graph, values, named)
+    def call(self, call: Call) -> SugaredValue:
+        if generic is not None and self.takes_meanings and generic.is_asked(self.function, call.args, call.kwargs, 0):
+            values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+            named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+            return generic.call(self.function, call.range, call.graph, values, named)
         try:
-            return super().call(range, graph, args, kwargs, targets)
+            return super().call(call)
         except SchemaError:
             if not self.function.__module__.startswith("torch."):
                 raise  # what takes floats may show that it was given an int
-            positional, keywords = fitted_to(graph, self.functions[0].schema.arguments, args, kwargs)
-            if positional == list(args) and keywords == list(kwargs):
+            positional, keywords = fitted_to(call.graph, self.functions[0].schema.arguments, call.args, call.kwargs)
+            if positional == list(call.args) and keywords == list(call.kwargs):
                 raise
-            return super().call(range, graph, positional, keywords, targets)
+            return super().call(replace(call, args=positional, kwargs=keywords))
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
@@ -203,20 +196,13 @@ class BooleanDispatchValue(StaticValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        given = next((item for item in kwargs if item.name == self.dispatch.argument), None)
-        if given is None and self.dispatch.index < len(args):
-            given = args[self.dispatch.index]
-        flag = self.dispatch.default if given is None else self._constant(range, graph, given)
+    def call(self, call: Call) -> SugaredValue:
+        given = next((item for item in call.kwargs if item.name == self.dispatch.argument), None)
+        if given is None and self.dispatch.index < len(call.args):
+            given = call.args[self.dispatch.index]
+        flag = self.dispatch.default if given is None else self._constant(call.range, call.graph, given)
         chosen = self.dispatch.if_true if flag else self.dispatch.if_false
-        return function_value(chosen, self.resolver).call(range, graph, args, kwargs, targets)
+        return function_value(chosen, self.resolver).call(call)
 
     def _constant(self, range: SourceRange, graph: Graph, given: CallArgument) -> bool:
         value = given.materialise(graph)
@@ -310,24 +296,17 @@ class ClassValue(StaticValue):
             found = found.__func__
         return sugared_value(found, range, graph, self.resolver, f"{self.cls.__name__}.{name}")
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         if issubclass(self.cls, torch.nn.Module):
             raise NotScriptableError(
                 f"the module class '{self.cls.__name__}' cannot be instantiated in a program",
-                range,
+                call.range,
                 hint="make the module in __init__ and call it here",
             )
         raise NotScriptableError(
             f"objects of the class '{self.cls.__name__}' cannot be made in a program: "
             "not all of it is written in Python",
-            range,
+            call.range,
             hint="use a NamedTuple, a Dict or a Tuple, or make the object outside and pass what it holds",
         )
 
@@ -362,17 +341,10 @@ class EnumClassValue(ClassValue):
         members = [graph.insert_constant(member, type, range) for member in self.enum]
         return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         raise UnsupportedError(
             f"a member of {self.description} cannot be found by its value in a program",
-            range,
+            call.range,
             hint=f"name it: {self.cls.__name__}.{next(iter(self.enum.__members__))}",
         )
 
@@ -387,15 +359,8 @@ class NamedTupleClassValue(ClassValue):
     def as_type(self, range: SourceRange) -> TupleType:
         return named_tuple_type(self.cls, range, self.resolver)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        type = self.as_type(range)
+    def call(self, call: Call) -> SugaredValue:
+        type = self.as_type(call.range)
         assert type.fields is not None
         missing = len(type.fields) - len(type.defaults)
         defaults = [MISSING] * missing + list(type.defaults)
@@ -404,5 +369,7 @@ class NamedTupleClassValue(ClassValue):
             for field, element, default in zip(type.fields, type.elements, defaults, strict=True)
         )
         schema = FunctionSchema(self.cls.__name__, "", arguments, (Argument("", type),))
-        _, plan = match_schemas(self.cls.__name__, [schema], range, args, kwargs)
-        return SimpleValue(construct("prim::TupleConstruct", plan.inputs(graph, range), type, range, graph))
+        _, plan = match_schemas(self.cls.__name__, [schema], call.range, call.args, call.kwargs)
+        return SimpleValue(
+            construct("prim::TupleConstruct", plan.inputs(call.graph, call.range), type, call.range, call.graph)
+        )

@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from rekindle.errors import Edit, NotScriptableError, SourceRange
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import find_type, spell_annotation
 
@@ -64,15 +63,8 @@ class UnusableValue(SugaredValue):
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         raise self._refuse(range)
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        raise self._refuse(range)
+    def call(self, call: Call) -> SugaredValue:
+        raise self._refuse(call.range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         raise self._refuse(range)

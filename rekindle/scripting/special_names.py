@@ -8,18 +8,14 @@ import functools
 import heapq
 import inspect
 import itertools
-from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
 import torch.overrides
 
-from rekindle.errors import SourceRange
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
-from rekindle.frontend.sugared import StaticValue, SugaredValue
+from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
-from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
 from rekindle.scripting import markers
@@ -37,15 +33,8 @@ class ConstantFunction(StaticValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        return SimpleValue(graph.insert_constant(self.result, range=range))
+    def call(self, call: Call) -> SugaredValue:
+        return SimpleValue(call.graph.insert_constant(self.result, range=call.range))
 
 
 class DefaultDtype(StaticValue):
@@ -55,18 +44,13 @@ class DefaultDtype(StaticValue):
     def description(self) -> str:
         return "the function 'get_default_dtype'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
-        zero = graph.insert_constant(0, range=range)
-        sizes = graph.insert_node(graph.create("prim::ListConstruct", [zero], types=[ListType(INT)], range=range))
-        made = graph.insert("aten::empty", [sizes.output], range=range)
-        return SimpleValue(graph.insert("prim::dtype", [made], range=range))
+    def call(self, call: Call) -> SugaredValue:
+        zero = call.graph.insert_constant(0, range=call.range)
+        sizes = call.graph.insert_node(
+            call.graph.create("prim::ListConstruct", [zero], types=[ListType(INT)], range=call.range)
+        )
+        made = call.graph.insert("aten::empty", [sizes.output], range=call.range)
+        return SimpleValue(call.graph.insert("prim::dtype", [made], range=call.range))
 
 
 def _constant_functions() -> list[tuple[Any, object]]:

@@ -6,18 +6,15 @@ Several have an operator of the same name, which does less (``aten::stft`` does 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from rekindle.errors import SchemaError, SourceRange
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.errors import SchemaError
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS
 from rekindle.frontend.values import BuiltinFunction
-from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
 from rekindle.scripting.python_values import function_value
 from rekindle.scripting.resolver import PythonResolver
 
@@ -35,19 +32,12 @@ class OperatorFirst(SugaredValue):
     def description(self) -> str:
         return self.operator.description
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         try:
-            return self.operator.call(range, graph, args, kwargs, targets)
+            return self.operator.call(call)
         except SchemaError as why:
             try:
-                return self.function.call(range, graph, args, kwargs, targets)
+                return self.function.call(call)
             except SchemaError:
                 raise why from None
 

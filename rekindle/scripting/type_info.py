@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
 
 from rekindle.errors import SourceRange, UndefinedNameError
-from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, match_schemas
+from rekindle.ir.matching import match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ANY, FLOAT, INT, Type
@@ -37,20 +37,13 @@ class TypeInfoClass(SugaredValue):
     def description(self) -> str:
         return f"'torch.{self.cls.__name__}'"
 
-    def call(
-        self,
-        range: SourceRange,
-        graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
-        targets: int,
-    ) -> SugaredValue:
+    def call(self, call: Call) -> SugaredValue:
         name = self.cls.__name__
         default = DTYPE_NUMBERS[torch.get_default_dtype()]
         dtype = Argument("type", INT, default) if self.cls is torch.finfo else Argument("type", INT)
         schema = FunctionSchema(name, "", (dtype,), (Argument("", ANY),))
-        _, plan = match_schemas(name, [schema], range, args, kwargs)
-        return TypeInfo(self.cls, plan.inputs(graph, range)[0])
+        _, plan = match_schemas(name, [schema], call.range, call.args, call.kwargs)
+        return TypeInfo(self.cls, plan.inputs(call.graph, call.range)[0])
 
 
 class TypeInfo(SugaredValue):

@@ -12,7 +12,7 @@ from rekindle.errors import GraphError, SourceRange
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import EmptyResolver, SugaredValue
+from rekindle.frontend.sugared import Call, EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir import building
 from rekindle.ir.building import Arguments, Caller
@@ -41,13 +41,13 @@ class _Emission:
         kind, method = BINARY_KINDS[symbol]
         if symbol == "%" and args[0].type.kind == "StringType":
             kind = "aten::percentFormat"
-        return MagicMethod(method, BuiltinFunction(kind)).call(range, graph, args, [], 1).as_value(range, graph)
+        return MagicMethod(method, BuiltinFunction(kind)).call(Call(range, graph, args)).as_value(range, graph)
 
     def attribute(self, graph: Graph, value: Value, name: str, range: SourceRange) -> Value | Caller:
         found = SimpleValue(value).attribute(range, graph, name)
         if isinstance(found, SimpleValue):
             return found.value
-        return lambda args, kwargs: found.call(range, graph, args, kwargs, 1).as_value(range, graph)
+        return lambda args, kwargs: found.call(Call(range, graph, args, kwargs)).as_value(range, graph)
 
     def function(
         self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool
@@ -56,7 +56,7 @@ class _Emission:
             function = create_function(function, "graph")
         before = graph.insert_point.prev
         callee = callable_value(function, graph, range, args, kwargs)
-        result = callee.call(range, graph, args, kwargs, 1).as_value(range, graph)
+        result = callee.call(Call(range, graph, args, kwargs)).as_value(range, graph)
         return inline_between(before, graph.insert_point, result) if inline else result
 
     def code(self, graph: Graph, text: str, names: Mapping[str, CallArgument], range: SourceRange, up: int) -> Value:
@@ -65,7 +65,7 @@ class _Emission:
         resolver = caller_resolver(up + 2)
         define_function(record, definition, resolver, parameter_types={name: item.type for name, item in names.items()})
         before = graph.insert_point.prev
-        result = FunctionValue(record).call(range, graph, [], list(names.values()), 1).as_value(range, graph)
+        result = FunctionValue(record).call(Call(range, graph, kwargs=list(names.values()))).as_value(range, graph)
         return inline_between(before, graph.insert_point, result)
 
 

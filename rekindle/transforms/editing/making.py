@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from rekindle.errors import GraphError
-from rekindle.frontend.values import insert_get_attribute
+from rekindle.frontend.insertion import insert_get_attribute
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord

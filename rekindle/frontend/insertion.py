@@ -1,0 +1,67 @@
+"""Nodes that meanings of names insert, and what is asked of operators and values while they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.registry import REGISTRY
+from rekindle.ir.types import INT, TENSOR, AnyType, FunctionType, OptionalType, TensorType, Type, UnionType
+
+
+def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
+    """Insert ``prim::GetAttr[name=…](%object)``."""
+    node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
+    # Items of containers are called by their numbers, which are the names of values without one.
+    return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)
+
+
+def insert_function_constant(range: SourceRange, graph: Graph, function: FunctionRecord) -> Value:
+    """``prim::Constant[name="f"]() : Function``"""
+    node = graph.create(
+        "prim::Constant", types=[FunctionType(function)], attributes={"name": function.basename}, range=range
+    )
+    return graph.insert_node(node).output
+
+
+def insert_method_call(
+    range: SourceRange, graph: Graph, name: str, inputs: Sequence[Value], types: Sequence[Type]
+) -> Value:
+    """``prim::CallMethod[name=…](%self, …)``"""
+    node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
+    return graph.insert_node(node).output
+
+
+def is_method_operator(type: Type, name: str) -> bool:
+    """Whether ``aten::name`` has an overload that takes a ``type`` as its self."""
+    for operator in REGISTRY.overloads(f"aten::{name}"):
+        arguments = operator.schema.arguments
+        if not arguments:
+            continue
+        formal = arguments[0]
+        if isinstance(type, TensorType):
+            # Any operator with a tensor called self can be written as a method.
+            if any(item.name == "self" and TENSOR.is_subtype_of(item.type) for item in arguments):
+                return True
+        elif formal.type.kind == type.kind or (
+            formal.name == "self"
+            and not isinstance(formal.type, (AnyType, OptionalType, UnionType))
+            and type.is_subtype_of(formal.type)
+        ):
+            return True
+    return False
+
+
+def is_prim_method(type: Type, name: str) -> bool:
+    """Whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
+    return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
+
+
+def constant_int(value: Value) -> int | None:
+    """The int that ``value`` is a constant of, or None."""
+    if value.node.kind == "prim::Constant" and value.type == INT:
+        found = value.node.attributes.get("value")
+        return found if isinstance(found, int) else None
+    return None
