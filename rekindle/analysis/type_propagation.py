@@ -188,7 +188,7 @@ _PASSES_ON: Final = frozenset(
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
 
-_MISTAKEN: Final = frozenset({"aten::native_batch_norm"})
+_MISTAKEN: Final = frozenset({"aten::native_batch_norm", "aten::_batch_norm_impl_index"})
 """Kinds that run on tensors without data give other sizes for than on real ones."""
 
 _KNOWN: dict[object, Any] = {}

@@ -29,15 +29,15 @@ backward group_norm(grad, input, num_groups, mean, rstd, weight, bias,
     return own.group_norm_back(grad, input, mean, rstd, weight, n, c, area, num_groups, needed)
 
 forward batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    result, mean, rstd = torch.native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps)
-    return result, mean, rstd
+    result, mean, rstd, reserve, kind = torch._batch_norm_impl_index(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    return result, mean, rstd, reserve
 
-backward batch_norm(grad, input, weight, running_mean, running_var, mean, rstd, training, eps,
+backward batch_norm(grad, input, weight, running_mean, running_var, mean, rstd, reserve, training, eps,
                     needs_input, needs_weight, needs_bias) -> input, weight, bias:
     needed = [needs_input, needs_weight, needs_bias]
-    return torch.native_batch_norm_backward(
-        grad, input, weight, running_mean, running_var, mean, rstd, training, eps, needed)
+    return torch._batch_norm_impl_index_backward(
+        0, input, grad, weight, running_mean, running_var, mean, rstd, training, eps, needed, reserve)
 
 backward rms_norm(grad, input, normalized_shape, weight, eps) -> input, weight:
     return own.rms_norm_back(grad, input, normalized_shape, weight, eps)

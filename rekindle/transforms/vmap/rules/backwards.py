@@ -364,24 +364,25 @@ batch own.instance_norm_back(grad, input, weight, running_mean, running_var, use
     others = [1] + axes
     return back, torch.sum(grad * normal, others), torch.sum(grad, others)
 
-batch native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+batch _batch_norm_impl_index(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     if training and running_mean is not None:
         raise RuntimeError("vmap: batch_norm would write one running mean for all; call eval(), or keep none")
     channels = torch.flatten(torch.movedim(input, 0, 1), 1, 2)
-    made, mean, scale = torch.native_batch_norm(
-        channels, None, None, one_channel(running_mean), one_channel(running_var), training, momentum, eps
+    made, mean, scale, reserve, kind = torch._batch_norm_impl_index(
+        channels, None, None, one_channel(running_mean), one_channel(running_var), training, momentum, eps, False
     )
     made = torch.movedim(torch.unflatten(made, 1, [batch_size, torch.size(input, 2)]), 1, 0)
     sizes = [batch_size, 1, torch.size(input, 2)] + [1] * (input.dim() - 3)
     kept = [batch_size, torch.size(mean, 0) // batch_size]
-    return scaled(made, weight, bias, sizes), torch.reshape(mean, kept), torch.reshape(scale, kept)
+    return scaled(made, weight, bias, sizes), torch.reshape(mean, kept), torch.reshape(scale, kept), reserve, kind
 
-batch native_batch_norm_backward(
-    grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
+batch _batch_norm_impl_index_backward(
+    impl_index, input, grad_output, weight, running_mean, running_var, save_mean, save_var_transform, train, eps,
+    output_mask, reservedSpace
 ):
     axes = [1] + [i for i in range(3, input.dim())]
     sizes = [batch_size, 1, torch.size(input, 2)] + [1] * (input.dim() - 3)
-    given = grad_out if weight is None else grad_out * torch.reshape(weight, sizes)
+    given = grad_output if weight is None else grad_output * torch.reshape(weight, sizes)
     if train or running_mean is None or running_var is None:
         centre = torch.mean(input, axes, True)
         scale = torch.rsqrt(torch.mean(torch.square(input - centre), axes, True) + eps)
@@ -391,7 +392,7 @@ batch native_batch_norm_backward(
         scale = torch.reshape(torch.rsqrt(running_var + eps), sizes)
         normal = (input - torch.reshape(running_mean, sizes)) * scale
         back = given * scale
-    return back, torch.sum(grad_out * normal, axes), torch.sum(grad_out, axes)
+    return back, torch.sum(grad_output * normal, axes), torch.sum(grad_output, axes)
 
 batch own.upsample_back(kind, grad, size, align_corners, scales):
     sizes = [batch_size * size[0]] + torch.slice(size, 1)
