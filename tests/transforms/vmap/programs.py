@@ -304,6 +304,10 @@ def similarity(x: Tensor, y: Tensor) -> Tensor:
     return F.cosine_similarity(x, y, 0) + F.pairwise_distance(x, y)
 
 
+def of_batches(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.batch_norm(x, None, None, weight, bias, True).pow(3).sum()
+
+
 def grouped(x: Tensor, weight: Tensor) -> Tensor:
     return (F.group_norm(x, 2, weight) + F.instance_norm(x)).pow(3).sum()
 
@@ -394,6 +398,8 @@ PROGRAMS = [
     Program("sums at indices", accumulated, (d(), v((0, _))), ((2, 3), WORDS[1] // 2)),
     Program("gathered", gathered, (d(), v()), ((4, 4), WORDS)),
     Program("layer norm", normalised, (d((0, 1, 2)), v((0, _, _))), ((3, 2, 4), (4,), (4,))),
+    Program("batch norm", of_batches, (d((0, 1, 2)), v((0, _, _))), ((3, 4, 2, 5), (2,), (2,))),
+    Program("batch norm of each", of_batches, (d((0, 1, 2)), v()), ((3, 4, 2, 5), (3, 2), (3, 2))),
     Program("layer norm of each", normalised, (d((0, 1, 2)), v()), ((3, 2, 4), (3, 4), (3, 4))),
     Program("group norm", grouped, (d((0, 1)), v((0, _))), ((3, 2, 4, 5), (4,))),
     Program("linear systems", solved, (d((0, 1)), v((0, 0))), ((4, 3, 3), (4, 3))),
