@@ -12,6 +12,7 @@ import time
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, cast
 
 import torch
@@ -22,7 +23,7 @@ from rekindle.codegen.emission.products import product_module, product_name
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.llvm import tensor_calls
 from rekindle.codegen.llvm.calling import entry_text, python_function, with_declarations
-from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.engine import NativeCode, Source, compile_module
 from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.codegen.loops.form import Kernel, Product
 from rekindle.codegen.loops.text import kernel_text
@@ -60,8 +61,11 @@ def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
         found = _KERNELS.get(key)
     if found is not None:
         return found, "memory"
-    module = kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64")
-    code = compile_module(with_declarations(module), target=target, libraries=_products(kernel, target))
+
+    def module() -> str:
+        return with_declarations(kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64"))
+
+    code = compile_module(Source(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
     found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
@@ -77,9 +81,10 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, Product):
-            key = (product_name(nest), target)
+            name = product_name(nest)
+            key = (name, target)
             if key not in _PRODUCTS:
-                _PRODUCTS[key] = compile_module(product_module(nest, target), target=target)
+                _PRODUCTS[key] = compile_module(Source(name, partial(product_module, nest, target)), target=target)
             found[key] = _PRODUCTS[key]
     return list(found.values())
 

@@ -8,16 +8,20 @@ this process. Code is freed when its :class:`NativeCode` dies.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
+
+import torch
 
 from rekindle.codegen.llvm.disk_cache import DiskCache, cache_directory
 from rekindle.codegen.llvm.library import LOCK, CodegenError, MissingSymbolError, llvm, versions
@@ -57,17 +61,28 @@ class _Object:
         return _Object(tuple(head["defines"]), tuple(head["calls"]), payload[end:])
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that is written where it is needed: code that is found on disk does without. Sources of the same ``name``
+    write the same text for the same target, as long as the code generator stays as it is."""
+
+    name: str
+    write: Callable[[], str]
+
+
 class NativeCode:
     """Code in this process, which lives as long as this object.
 
-    ``text`` is what it was made of, ``target`` what for; ``addresses`` are those of its functions; ``seconds`` tells
-    how long making it took, ``from_cache`` whether it was found on disk.
+    ``target`` is what it was made for; ``addresses`` are those of its functions; ``seconds`` tells how long making it
+    took, ``from_cache`` whether it was found on disk.
     """
 
-    __slots__ = ("__weakref__", "_tracker", "addresses", "from_cache", "kept", "seconds", "target", "text")
+    __slots__ = ("__weakref__", "_source", "_tracker", "addresses", "from_cache", "kept", "seconds", "target")
 
-    def __init__(self, text: str, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool) -> None:
-        self.text = text
+    def __init__(
+        self, source: Source, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool
+    ) -> None:
+        self._source = source
         self.target = target
         self.from_cache = from_cache
         self.seconds = 0.0
@@ -75,6 +90,11 @@ class NativeCode:
         """What the code needs to be alive."""
         self._tracker = tracker
         self.addresses = addresses
+
+    @property
+    def text(self) -> str:
+        """What it was made of."""
+        return self._source.write()
 
     def address(self, name: str) -> int:
         """Where the function ``name``, which the text defines, is."""
@@ -101,9 +121,9 @@ class NativeCode:
 
 
 def compile_module(
-    text: str, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
+    source: str | Source, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
 ) -> NativeCode:
-    """Code made of ``text`` for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
+    """Code made of a text for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
     share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there; what is not
     defined is looked up in ``libraries`` first.
 
@@ -112,21 +132,35 @@ def compile_module(
         MissingSymbolError: functions that it calls are nowhere.
     """
     target = target or host_target()
-    known = _known.get((text, target))
+    name = source if isinstance(source, str) else f"{source.name}\nwritten by {_generator()}"
+    source = source if isinstance(source, Source) else Source(name, lambda: name)
+    known = _known.get((name, target))
     if known is not None:
         return known
     started = time.perf_counter()
     disk = disk_cache() if cache else None
-    key = _key(text, target) if disk is not None else b""
-    code = _from_disk(disk, key, text, target, libraries) if disk is not None else None
+    key = _key(name, target) if disk is not None else b""
+    code = _from_disk(disk, key, source, target, libraries) if disk is not None else None
     if code is None:
-        built = _build(text, target)
-        code = _link(built, text, target, libraries, from_cache=False)
+        built = _build(source.write(), target)
+        code = _link(built, source, target, libraries, from_cache=False)
         if disk is not None:
             disk.store(key, built.pack())
     code.seconds = time.perf_counter() - started
     with _known_lock:
-        return _known.setdefault((text, target), code)
+        return _known.setdefault((name, target), code)
+
+
+@cache
+def _generator() -> str:
+    """What changes when the code generator does: PyTorch's version, and the sizes and times of the files here, by
+    which Python too tells whether it has to compile them again."""
+    folder = Path(__file__).parents[1]
+    state = hashlib.sha256(torch.__version__.encode())
+    for path in sorted(folder.rglob("*.py")):
+        status = path.stat()
+        state.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return state.hexdigest()
 
 
 def disk_cache() -> DiskCache | None:
@@ -143,18 +177,18 @@ _caches: dict[str, DiskCache] = {}
 _numbers: Final = itertools.count()
 
 
-def _key(text: str, target: Target) -> bytes:
-    return "\n".join([versions(), str(REVISION), str(_SPEED), target.cpu, target.features, text]).encode()
+def _key(name: str, target: Target) -> bytes:
+    return "\n".join([versions(), str(REVISION), str(_SPEED), target.cpu, target.features, name]).encode()
 
 
 def _from_disk(
-    disk: DiskCache, key: bytes, text: str, target: Target, libraries: Sequence[NativeCode]
+    disk: DiskCache, key: bytes, source: Source, target: Target, libraries: Sequence[NativeCode]
 ) -> NativeCode | None:
     payload = disk.load(key)
     if payload is None:
         return None
     try:
-        return _link(_Object.unpack(payload), text, target, libraries, from_cache=True)
+        return _link(_Object.unpack(payload), source, target, libraries, from_cache=True)
     except CodegenError:
         disk.discard(key)
         return None
@@ -226,7 +260,7 @@ def _linker() -> Any:
 
 
 def _link(
-    built: _Object, text: str, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
+    built: _Object, source: Source, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
 ) -> NativeCode:
     own = {name: address for library in libraries for name, address in library.addresses.items()}
     called = {name: own.get(name) or find(name) for name in built.calls}
@@ -246,6 +280,6 @@ def _link(
             tracker = builder.link(_linker(), f"rekindle{next(_numbers)}")
         except RuntimeError as error:
             raise CodegenError(f"an object cannot be linked: {str(error).strip()}") from None
-        code = NativeCode(text, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)
+        code = NativeCode(source, target, tracker, {name: tracker[name] for name in built.defines}, from_cache)
         code.kept += libraries
         return code

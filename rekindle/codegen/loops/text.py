@@ -56,6 +56,7 @@ class _NestText:
     def __init__(self, kernel: Kernel, nest: Nest) -> None:
         self.nest = nest
         self.names: dict[Expression, str] = {}
+        self.count = 0
         self.accesses: list[str] = []
         seen: dict[int, int] = {}
         names = _names(kernel)
@@ -77,18 +78,23 @@ class _NestText:
         several = bool(nest.folded)
         indent = "      " if several else "    "
         for phase in self.nest.phases:
-            self.names.clear()
+            self._forget()
             if several:
                 yield f"    along the {'innermost' if nest.folded == 1 else f'{nest.folded} innermost'}:"
             for store in phase.stores:
                 yield from self._store(store, indent)
             for reduction in phase.reductions:
                 yield from self._reduction(reduction, indent)
-        self.names.clear()
+        self._forget()
         if self.nest.last:
             yield "    at its end:"
             for store in self.nest.last:
                 yield from self._store(store, indent)
+
+    def _forget(self) -> None:
+        """What was computed so far is not known in the next phase."""
+        self.names.clear()
+        self.count = 0
 
     def _store(self, store: Store, indent: str) -> Iterator[str]:
         yield from self._expression(store.value, indent)
@@ -114,7 +120,8 @@ class _NestText:
         if expression.kind in ("argument", "reduced", "given"):
             self.names[expression] = f"{expression.kind[0]}{expression.datum}"
             return
-        name = self.names[expression] = f"%{sum(name.startswith('%') for name in self.names.values())}"
+        name = self.names[expression] = f"%{self.count}"
+        self.count += 1
         if expression.kind == "load":
             assert isinstance(expression.datum, int)
             yield f"{indent}{name} = load {self.accesses[expression.datum]}"

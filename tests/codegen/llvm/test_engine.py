@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from rekindle.codegen.llvm import engine, library, target
-from rekindle.codegen.llvm.engine import FEW_PASSES, compile_module
+from rekindle.codegen.llvm.engine import FEW_PASSES, Source, compile_module
 from rekindle.errors import RekindleError
 
 ADD = "define i64 @add(i64 %a, i64 %b) {\n  %c = add i64 %a, %b\n  ret i64 %c\n}\n"
@@ -232,6 +232,40 @@ def test_the_cache_is_turned_off(folder, monkeypatch, switch):
     monkeypatch.setenv("REKINDLE_CACHE", switch)
     compile_module(ADD)
     assert list(folder.iterdir()) == []
+
+
+def test_a_source_is_not_written_for_what_is_on_disk(folder):
+    written = []
+    source = Source("the sum of two", lambda: written.append("") or ADD)
+    assert not compile_module(source).from_cache
+    engine._known.clear()
+    found = compile_module(source)
+    assert found.from_cache
+    assert len(written) == 1
+    assert of_ints(found, "add", 2)(40, 2) == 42
+    assert found.text == ADD
+
+
+def test_sources_of_one_name_share_their_code():
+    assert compile_module(Source("sum", lambda: ADD)) is compile_module(Source("sum", lambda: ADD))
+
+
+def test_the_key_of_a_source_knows_who_writes_it(folder, monkeypatch):
+    source = Source("the sum of two", lambda: ADD)
+    compile_module(source)
+    engine._known.clear()
+    monkeypatch.setattr(engine, "_generator", lambda: "another one")
+    assert not compile_module(source).from_cache
+
+
+def test_the_generator_is_another_when_a_file_changes(tmp_path, monkeypatch):
+    (tmp_path / "llvm").mkdir()
+    (tmp_path / "kernels.py").write_text("a = 1", encoding="utf-8")
+    monkeypatch.setattr(engine, "__file__", str(tmp_path / "llvm" / "engine.py"))
+    before = engine._generator.__wrapped__()
+    assert engine._generator.__wrapped__() == before
+    (tmp_path / "kernels.py").write_text("a = 12", encoding="utf-8")
+    assert engine._generator.__wrapped__() != before
 
 
 def test_an_object_that_cannot_be_linked_is_made_anew(folder):
