@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
@@ -17,7 +19,7 @@ from rekindle.cli.comparison import difference_of
 from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_input
 from rekindle.cli.progress import working
-from rekindle.errors import ArgumentError, ExportError
+from rekindle.errors import ArgumentError, DraftWarning, ExportError
 from rekindle.exporting.program import to_exported
 from rekindle.program.function import Method
 
@@ -37,7 +39,7 @@ _FIRST: Final = 3
 )
 @click.option("--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="What a size with a name may be.")
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to export.")
-@click.option("--draft", is_flag=True, help="Leave out what can be left out, prints for example.")
+@click.option("--draft", is_flag=True, help="Export what can be exported, and tell of the rest.")
 @click.option("--check", is_flag=True, help="Run both programs on several inputs and compare.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
 @limit_option
@@ -66,7 +68,7 @@ def export(
     module = open_archive(archive, limits, "cpu")
     callee = find_method(module, method)
     try:
-        with working(f"Exporting {method}"):
+        with working(f"Exporting {method}"), _telling_of_drafts():
             program = to_exported(callee, args, dynamic_shapes=shapes, draft=draft)
             torch.export.save(program, output)
     except ArgumentError as error:
@@ -82,6 +84,19 @@ def export(
     for line in told:
         click.echo(line)
     return NO if any(not line.endswith("agree") for line in told) else OK
+
+
+@contextmanager
+def _telling_of_drafts() -> Iterator[None]:
+    """What is told of a draft within goes to stderr, in the end."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DraftWarning)
+        yield
+    for each in caught:
+        if isinstance(each.message, DraftWarning):
+            click.echo(f"rekindle: {each.message}", err=True)
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def _bounds(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:

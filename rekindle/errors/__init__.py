@@ -38,6 +38,7 @@ from rekindle.errors.exceptions import (
     VerificationError as VerificationError,
 )
 from rekindle.errors.exporting import (
+    DraftWarning as DraftWarning,
     ExportError as ExportError,
     ExportProblem as ExportProblem,
 )

@@ -10,7 +10,8 @@ from rekindle.errors.source import UNKNOWN_RANGE, SourceRange
 
 class ExportProblem(RekindleError, RuntimeError):
     """One reason why a program cannot be expressed in Export IR: what it is, where it stands, what to write instead,
-    and the functions (by name, and where each was called) that led there."""
+    and the functions (by name, and where each was called) that led there. ``in_draft`` says what a draft does in its
+    place; None where there can be no draft."""
 
     def __init__(
         self,
@@ -19,12 +20,23 @@ class ExportProblem(RekindleError, RuntimeError):
         *,
         hint: str | None = None,
         callers: Sequence[tuple[str, SourceRange]] = (),
+        in_draft: str | None = None,
     ) -> None:
         self.message = message
         self.range = range
         self.hint = hint
         self.callers = tuple(callers)
+        self.in_draft = in_draft
         super().__init__(message)
+
+    def with_draft(self, in_draft: str) -> ExportProblem:
+        """The same reason, with what a draft does in its place."""
+        return ExportProblem(self.message, self.range, hint=self.hint, callers=self.callers, in_draft=in_draft)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Equal for the same reason at the same place, however the program comes there."""
+        return self.message, self.range.place if self.range.is_known else ""
 
     def __str__(self) -> str:
         parts = [self.message]
@@ -40,7 +52,26 @@ class ExportProblem(RekindleError, RuntimeError):
 
 class ExportError(RekindleError, RuntimeError):
     """A program that cannot be exported as it is. ``problems`` holds every reason that was found, in the order in which
-    the program comes to them."""
+    the program comes to them. ``is_draft`` where a draft was asked for, which is refused only where there is a reason
+    that no draft gets round."""
+
+    def __init__(self, name: str, problems: Iterable[ExportProblem], *, is_draft: bool = False) -> None:
+        self.name = name
+        self.problems = tuple(problems)
+        self.is_draft = is_draft
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        told = f"'{self.name}' cannot be exported" + (", not even as a draft" if self.is_draft else "")
+        if count == 1:
+            return f"{told}: {self.problems[0]}"
+        return "\n\n".join([f"{told}, for {count} reasons.", *_numbered(self.problems)])
+
+
+class DraftWarning(UserWarning):
+    """An exported program is a draft: it is not the program that was compiled. ``problems`` holds the reasons, each
+    with what the draft does instead."""
 
     def __init__(self, name: str, problems: Iterable[ExportProblem]) -> None:
         self.name = name
@@ -49,8 +80,12 @@ class ExportError(RekindleError, RuntimeError):
 
     def __str__(self) -> str:
         count = len(self.problems)
-        if count == 1:
-            return f"'{self.name}' cannot be exported: {self.problems[0]}"
-        parts = [f"'{self.name}' cannot be exported, for {count} reasons."]
-        parts += [f"{number}. {problem}" for number, problem in enumerate(self.problems, 1)]
-        return "\n\n".join(parts)
+        places = "one place" if count == 1 else f"{count} places"
+        told = [f"{problem}\nIn the draft: {problem.in_draft}" for problem in self.problems]
+        return "\n\n".join(
+            [f"the exported program is a draft, which differs from '{self.name}' in {places}.", *_numbered(told)]
+        )
+
+
+def _numbered(items: Sequence[object]) -> list[str]:
+    return [f"{number}. {item}" for number, item in enumerate(items, 1)]

@@ -22,7 +22,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rekindle.errors import ExportProblem
 from rekindle.exporting import numbers
-from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting.machine import Frame, Machine, ProgramRaises, moment_of
 from rekindle.exporting.merging import Mismatch, Template, World, unify
 from rekindle.exporting.rehearsal import (
     Operands,
@@ -82,7 +82,7 @@ def branch(machine: Machine, frame: Frame, node: Node) -> None:
 
 
 def _way(frame: Frame, block: Block, owner: Node | None) -> Frame:
-    return Frame(frame.activation, block, block.return_node.next, owner)
+    return Frame(frame.activation, block, block.return_node.next, owner, path=frame.path)
 
 
 def _settle_raise(machine: Machine, frame: Frame, node: Node, condition: Any, rehearsals: Sequence[Rehearsal]) -> bool:
@@ -221,7 +221,7 @@ def _cond(
     count = len(template.slots)
     if machine.session.rehearsals:
         results: Sequence[Tensor] = [supposed(info) for info in template.slots]
-        note_shared(machine, template, rehearsals, results)
+        note_shared(machine, template, rehearsals, results, moment_of(frame, node))
         return values_of(template, results)
     asserts = any(rehearsal.asserts for rehearsal in rehearsals)
     if not template.slots and not operands.written and not asserts:
@@ -235,14 +235,19 @@ def _cond(
     except (RuntimeError, AssertionError) as error:
         if isinstance(error, ExportProblem):
             raise
-        raise machine.problem(frame, node, f"torch.cond cannot hold the branches of this 'if': {error}") from error
+        raise machine.problem(
+            frame,
+            node,
+            f"torch.cond cannot hold the branches of this 'if': {error}",
+            hint="compute both and choose with torch.where, or move what cannot stand there out of the branches",
+        ) from error
     machine.session.places.enter(frame.activation.steps, node)
     if asserts:
         *results, passed = results
         torch.ops.aten._assert_async.msg(passed, "a check in a branch has failed")
     operands.write_back(results[count:])
     results = without_gradients(template, results[:count])
-    note_shared(machine, template, rehearsals, results)
+    note_shared(machine, template, rehearsals, results, moment_of(frame, node))
     return values_of(template, results)
 
 

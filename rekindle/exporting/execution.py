@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting import branches, guards, lists, loops, operators
-from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting import branches, guards, lists, loops, operators, recovery
+from rekindle.exporting.machine import Frame, Machine, ProgramRaises, callers_of, moment_of
 from rekindle.exporting.places import Step
+from rekindle.exporting.recovery import NeedsExample
+from rekindle.exporting.scan import static_problem
 from rekindle.exporting.values import (
     SYMBOLS,
     UNSET,
@@ -31,69 +33,118 @@ from rekindle.ir.registry import Operator
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.runtime.lowering import is_writable
 
-_PRINTS = frozenset({"prim::Print"})
-_OTHER_CONTEXTS = frozenset({"autocast", "record_function", "inference_mode"})
-_FOREIGN_EFFECTS = {
-    "prim::PythonOp": "calls Python",
-    "aten::save": "writes a file",
-    "aten::backward": "computes gradients while it runs",
-    "aten::grad": "computes gradients while it runs",
-}
+_OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
+_LEFT_OUT: Final = frozenset({"prim::Print", "aten::save"})
+_REFUSED: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
+
+_KNOWN_SOONER: Final = (
+    "take it from a shape or an argument instead of the elements of a tensor, or give its range with an assert before"
+)
+_OTHERWISE: Final = (
+    "PyTorch's tracer refuses this operator: compute it in another way, or give it an operator of your own with a"
+    " 'register_fake', from torch.library"
+)
 
 
 class Execution(Machine):
     """A machine that knows every kind of node."""
 
     def execute(self, frame: Frame, node: Node) -> None:
-        env = frame.activation.env
+        """Run ``node``; where it has no form, note that, and go on as :mod:`rekindle.exporting.recovery` says."""
+        depth = len(self.frames)
         try:
-            match node.kind:
-                case "prim::Constant":
-                    env[node.output] = self.constant(node)
-                case "prim::If":
-                    branches.branch(self, frame, node)
-                case "prim::Loop":
-                    loops.start(self, frame, node)
-                case "prim::CallFunction" | "prim::CallMethod":
-                    self.call_function(frame, node)
-                case "prim::Enter" | "prim::Exit":
-                    self.context(frame, node)
-                case "prim::fork" | "prim::awaitable":
-                    self.call(frame, node, node.get_graph("Subgraph"), [env[value] for value in node.inputs], None)
-                case "prim::RaiseException":
-                    raise ProgramRaises(str(env[node.inputs[0]]), frame, node)
-                case "prim::Try":
-                    raise self.problem(frame, node, "Export IR has no form for 'try'")
-                case _:
-                    results = self.operation(frame, node, [env[value] for value in node.inputs])
-                    self.bind(frame.activation, node, results)
-        except (ExportProblem, ProgramRaises):
+            self.step(frame, node)
+        except (ProgramRaises, NeedsExample):
             raise
-        except GuardOnDataDependentSymNode as error:
-            self.fail_on_data(frame, node, error)
-        except torch._dynamo.exc.UserError as error:
-            raise self.problem(frame, node, _first_line(error)) from error
         except Exception as error:
-            raise self.problem(frame, node, f"{type(error).__name__}: {_first_line(error)}") from error
+            del self.frames[depth:]
+            problem = self.as_problem(frame, node, error)
+            if node.kind == "prim::If":
+                recovery.go_on_in_branch(self, frame, node, problem)
+            else:
+                recovery.go_on_behind(self, frame, node, problem)
 
-    def fail_on_data(self, frame: Frame, node: Node, error: Exception) -> NoReturn:
-        """PyTorch asks for the value of something that only the run tells."""
-        name = node.kind.rpartition("::")[2]
-        raise self.problem(
-            frame,
-            node,
-            f"'{name}' needs to know a number that only the run tells: {_first_line(error)}",
-            hint="take it from a shape or an argument instead of the elements of a tensor, or give its range with an"
-            " assert before",
-        ) from error
+    def step(self, frame: Frame, node: Node) -> None:
+        env = frame.activation.env
+        match node.kind:
+            case "prim::Constant":
+                env[node.output] = self.constant(node)
+            case "prim::If":
+                self.undecided(frame, node)
+                branches.branch(self, frame, node)
+            case "prim::Loop":
+                loops.start(self, frame, node)
+            case "prim::CallFunction" | "prim::CallMethod":
+                self.call_function(frame, node)
+            case "prim::Enter" | "prim::Exit":
+                self.context(frame, node)
+            case "prim::fork" | "prim::awaitable" | "prim::Try":
+                if node.kind == "prim::Try":
+                    self.refuse(frame, node)
+                self.call(frame, node, node.get_graph("Subgraph"), [env[value] for value in node.inputs], None)
+            case "prim::RaiseException":
+                raise ProgramRaises(str(env[node.inputs[0]]), frame, node)
+            case _:
+                results = self.operation(frame, node, [env[value] for value in node.inputs])
+                self.bind(frame.activation, node, results)
+
+    def undecided(self, frame: Frame, node: Node) -> None:
+        """See to it that a branch or loop is not one that goes as in the example.
+
+        Raises:
+            ExportProblem: it is.
+        """
+        moment = moment_of(frame, node)
+        known = None if moment is None else self.session.decided.get(moment)
+        if known is not None:
+            raise known
+
+    def refuse(self, frame: Frame, node: Node) -> None:
+        """Note what a kind of nodes is against, in a program that goes on all the same.
+
+        Raises:
+            ExportProblem: it does not.
+        """
+        problem = static_problem(node, callers_of(frame))
+        assert problem is not None
+        if problem.in_draft is None:
+            raise problem
+        self.session.note(problem)
+
+    def as_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
+        """What comes out of a node as a reason against the export."""
+        if isinstance(error, ExportProblem):
+            return error
+        if isinstance(error, GuardOnDataDependentSymNode):
+            name = node.kind.rpartition("::")[2]
+            message = f"'{name}' needs to know a number that only the run tells"
+            problem = self.problem(frame, node, message, hint=_KNOWN_SOONER)
+        elif isinstance(error, torch._dynamo.exc.UserError):
+            problem = self.problem(frame, node, _first_line(error), hint=_KNOWN_SOONER)
+        else:
+            message = f"{type(error).__name__}: {_first_line(error)}"
+            problem = self.problem(frame, node, message, hint=_OTHERWISE)
+        problem.__cause__ = error
+        return problem
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
-        loops.iterate(self, frame, node, iteration, condition, carried)
+        depth = len(self.frames)
+        try:
+            self.undecided(frame, node)
+            loops.iterate(self, frame, node, iteration, condition, carried)
+        except (ProgramRaises, NeedsExample):
+            raise
+        except Exception as error:
+            del self.frames[depth:]
+            problem = self.as_problem(frame, node, error)
+            recovery.go_on_in_loop(self, frame, node, iteration, condition, carried, problem)
 
     def returned(self, frame: Frame, owner: Node, values: list[Any]) -> None:
         assert frame.caller is not None
         if owner.kind in ("prim::fork", "prim::awaitable"):
             values = [Finished(values[0] if len(values) == 1 else tuple(values))]
+        elif owner.kind == "prim::Try":
+            values = [*values, None]  # nothing was caught
         self.bind(frame.caller, owner, values)
 
     # ---------------------------------------------------------------------------------------------------------- nodes
@@ -121,7 +172,12 @@ class Execution(Machine):
             class_type = owner.type if isinstance(owner, Object) else node.inputs[0].type
             record = class_type.find_method(name) if isinstance(class_type, ClassType) else None
         if record is None:
-            raise self.problem(frame, node, "this calls a method that is written in C++, which Export IR cannot hold")
+            raise self.problem(
+                frame,
+                node,
+                "this calls a method that is written in C++, which Export IR cannot hold",
+                hint="call it outside of the program, and pass in what it gives",
+            )
         step = step_of(record, owner, node)
         self.call(frame, node, record.graph, arguments, step)
 
@@ -132,13 +188,17 @@ class Execution(Machine):
         if isinstance(manager, Object) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
             record = manager.type.find_method("__enter__" if node.kind == "prim::Enter" else "__exit__")
         if record is None:
-            raise self.problem(
+            problem = self.problem(
                 frame,
                 node,
                 "this with statement changes how what is in it runs, in a way that Export IR cannot hold",
                 hint="torch.no_grad, torch.enable_grad, torch.set_grad_enabled and classes of the program can stand"
                 " there",
             )
+            if node.kind == "prim::Enter":
+                self.session.note(problem.with_draft("what is in it runs as if the statement were not there"))
+            self.bind(frame.activation, node, [None] * len(node.outputs))
+            return
         arguments = [manager] if node.kind == "prim::Enter" else [manager, None, None, None]
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
@@ -153,6 +213,8 @@ class Execution(Machine):
         if kind == "prim::Uninitialized":
             return (UNSET,)
         if kind == "prim::CreateObject":
+            if static_problem(node) is not None:
+                self.refuse(frame, node)
             return (operators.new_of_class(node),)
         if kind == "prim::isinstance":
             return (operators.is_of_types(node, args[0]),)
@@ -160,20 +222,18 @@ class Execution(Machine):
             if not self.session.rehearsals:
                 warnings.warn(str(args[0]), UserWarning, stacklevel=2)
             return ()
-        if kind in _PRINTS:
-            self.refuse_effect(frame, node, "this prints, and an exported program cannot", "remove the call")
+        if kind in _LEFT_OUT or kind in _REFUSED:
+            self.refuse(frame, node)
             return ()
-        if kind in _FOREIGN_EFFECTS:
-            what = _FOREIGN_EFFECTS[kind]
-            raise self.problem(frame, node, f"this {what}, and an exported program cannot")
         operator = node.operator
         if operator is None:
-            raise self.problem(frame, node, f"the operator '{kind}' is not known here")
+            raise self.problem(
+                frame,
+                node,
+                f"the operator '{kind}' is not known here",
+                hint="import the library that defines it, or register it with torch.library",
+            )
         return self.call_operator(frame, node, operator, args)
-
-    def refuse_effect(self, frame: Frame, node: Node, message: str, hint: str) -> None:
-        """Keep a reason against the export that leaves the rest of the program as it is."""
-        self.session.note(self.problem(frame, node, message, hint))
 
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
         """The outputs of a node that calls a registered operator."""
@@ -182,6 +242,8 @@ class Execution(Machine):
             self.session.asks_dtype = True
         if any(has_rows(value) for value in args):
             return self.of_rows(frame, node, args)
+        for value in operators.written_containers(operator, args):
+            self.session.refilled[id(value)] = (value, self.problem(frame, node, "", hint=""))
         written = operators.written_arguments(operator, args)
         if written:
             self.note_writes(frame, node, written)
@@ -230,7 +292,9 @@ class Execution(Machine):
             if not any(isinstance(part, SYMBOLS) for value in args for part in (value, *parts(value))):
                 raise
             name = node.kind.rpartition("::")[2]
-            raise self.problem(frame, node, f"'{name}' needs to know a number that only the run tells") from error
+            raise self.problem(
+                frame, node, f"'{name}' needs to know a number that only the run tells", hint=_KNOWN_SOONER
+            ) from error
 
     # ------------------------------------------------------------------------------------------------------- attributes
 
@@ -238,19 +302,31 @@ class Execution(Machine):
         """``owner.name``."""
         name = node.get_string("name")
         if not isinstance(owner, Object):
-            raise self.problem(frame, node, f"the attribute '{name}' of an object that is written in C++")
+            raise self.problem(
+                frame,
+                node,
+                f"the attribute '{name}' of an object that is written in C++",
+                hint="pass in what it holds as an argument",
+            )
         if name not in owner.slots:
-            raise self.problem(frame, node, f"the attribute '{name}' has no value yet")
+            raise self.problem(
+                frame, node, f"the attribute '{name}' has no value yet", hint="give it a value in __init__"
+            )
         return owner.slots[name]
 
     def set_attribute(self, frame: Frame, node: Node, owner: Any, value: Any) -> None:
         """``owner.name = value``."""
         name = node.get_string("name")
         if not isinstance(owner, Object):
-            raise self.problem(frame, node, f"the attribute '{name}' of an object that is written in C++")
+            raise self.problem(
+                frame,
+                node,
+                f"the attribute '{name}' of an object that is written in C++",
+                hint="pass in what it holds as an argument",
+            )
         owner.slots[name] = value
         if owner.path is not None:
-            self.session.assigned.setdefault((owner.path, name), self.problem(frame, node, ""))
+            self.session.assigned.setdefault((owner.path, name), self.problem(frame, node, "", hint=""))
 
     # ---------------------------------------------------------------------------------------------------- reads, writes
 
@@ -275,12 +351,16 @@ class Execution(Machine):
         for tensor in written:
             memory = tensor.untyped_storage()._cdata
             if memory in self.session.blurred:
-                raise self.problem(
+                problem = self.problem(
                     frame,
                     node,
                     "this writes to a tensor of which only the run tells whether it shares memory with another one",
                     hint="write to a copy: x = x.clone()",
                 )
+                moment = self.session.blurred[memory][1]
+                if moment is None or moment in self.session.decided:
+                    raise problem
+                raise NeedsExample(problem, moment)
             self.session.written.add(memory)
 
 

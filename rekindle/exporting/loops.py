@@ -22,7 +22,7 @@ from torch import SymInt, Tensor
 from rekindle.errors import ExportProblem
 from rekindle.exporting import numbers
 from rekindle.exporting.lists import GROWING
-from rekindle.exporting.machine import Activation, Frame, Machine
+from rekindle.exporting.machine import Activation, Frame, Machine, moment_of
 from rekindle.exporting.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
 from rekindle.exporting.rehearsal import (
     Operands,
@@ -61,7 +61,7 @@ def start(machine: Machine, frame: Frame, node: Node) -> None:
     """Reach the head of a loop for the first time."""
     env = frame.activation.env
     condition = env[node.inputs[1]]
-    iterate(machine, frame, node, 0, condition, [env[value] for value in node.inputs[2:]])
+    machine.iterate(frame, node, 0, condition, [env[value] for value in node.inputs[2:]])
 
 
 def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
@@ -77,7 +77,11 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
     if is_known and (iteration > 0 or _is_to_unroll(machine, frame, node, limit, carried)):
         if iteration >= MOST:
             raise machine.problem(
-                frame, node, f"this loop has more than {MOST} iterations, which is too many to unroll"
+                frame,
+                node,
+                f"this loop has more than {MOST} iterations, which is too many to unroll",
+                hint="make its number of iterations an argument, an int that dynamic_shapes names, and keep what it"
+                " carries of one kind and shape: it becomes a while_loop then",
             )
         machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
         return
@@ -118,7 +122,7 @@ def _body_frame(frame: Frame, node: Node, arguments: Sequence[Any]) -> Frame:
     body = node.blocks[0]
     activation = Activation({**frame.activation.env}, frame.activation.steps)
     activation.env.update(zip(body.inputs, arguments, strict=True))
-    return Frame(activation, body, body.return_node.next, None)
+    return Frame(activation, body, body.return_node.next, None, path=None)
 
 
 # ----------------------------------------------------------------------------------------------------------- while_loop
@@ -285,7 +289,7 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
     template, session = loop.template, machine.session
     if session.rehearsals:
         results: Sequence[Tensor] = [supposed(info) for info in template.slots]
-        note_shared(machine, template, [loop.rehearsal], results)
+        note_shared(machine, template, [loop.rehearsal], results, moment_of(frame, node))
         return values_of(template, results)
     functions = _Functions(machine, node, loop, iteration)
     session.places.enter(frame.activation.steps, node)
@@ -297,7 +301,12 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
     except (RuntimeError, AssertionError) as error:
         if isinstance(error, ExportProblem):
             raise
-        raise machine.problem(frame, node, f"while_loop cannot hold this loop: {error}") from error
+        raise machine.problem(
+            frame,
+            node,
+            f"while_loop cannot hold this loop: {error}",
+            hint="have it run a number of times that is known, or move what cannot stand in it out of the loop",
+        ) from error
     session.places.enter(frame.activation.steps, node)
     count = len(template.slots)
     loop.operands.write_back(results[1 + count :])
@@ -307,7 +316,7 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
         for index, info in enumerate(template.slots):
             if info.kind == "rows":
                 results[index] = _as_many(results[index], passed, iteration)
-    note_shared(machine, template, [loop.rehearsal], results)
+    note_shared(machine, template, [loop.rehearsal], results, moment_of(frame, node))
     return values_of(template, results)
 
 

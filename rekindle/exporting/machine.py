@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
 
@@ -17,6 +17,9 @@ from rekindle.errors import ExportProblem, SourceRange
 from rekindle.exporting.places import Places, Step
 from rekindle.exporting.values import Copier, Finished, LeafKey, Object, leaf_key, leaves, parts
 from rekindle.ir.graph import Block, Graph, Node, Value
+
+if TYPE_CHECKING:
+    from rekindle.exporting.recovery import Example
 
 
 class ProgramRaises(Exception):
@@ -27,6 +30,13 @@ class ProgramRaises(Exception):
         self.message = message
         self.frame = frame
         self.node = node
+
+
+Path: TypeAlias = "tuple[int, ...]"
+"""The calls, by the ids of their nodes, and the numbers of the iterations around a block, the outermost first."""
+
+Moment: TypeAlias = "tuple[Path, int]"
+"""One time that a node is reached: the path to its block, and its id."""
 
 
 @dataclass(slots=True)
@@ -49,6 +59,13 @@ class Frame:
     owner: Node | None
     caller: Activation | None = None
     iteration: int = 0
+    path: Path | None = ()
+    """The calls and iterations that led here; None within an iteration that stands for all."""
+
+
+def moment_of(frame: Frame, node: Node) -> Moment | None:
+    """When ``node`` is reached; None within an iteration that stands for all."""
+    return None if frame.path is None else (frame.path, id(node))
 
 
 @dataclass(slots=True)
@@ -58,10 +75,14 @@ class Session:
     places: Places
     budget: int = 256
     """How many more ways may be copied."""
-    is_draft: bool = False
     problems: list[ExportProblem] = field(default_factory=list)
-    blurred: dict[int, Any] = field(default_factory=dict)
-    """Memory that may or may not be shared, since only the run tells which tensor a branch gave; kept alive."""
+    example: Example | None = None
+    """What the program does with its example, once something has no form and that has to be known."""
+    decided: dict[Moment, ExportProblem] = field(default_factory=dict)
+    """Branches and loops that go as they do in the example, and why."""
+    blurred: dict[int, tuple[Any, Moment | None]] = field(default_factory=dict)
+    """Memory that may or may not be shared, since only the run tells which tensor a branch gave: a tensor that has it,
+    and the branch or loop."""
     written: set[int] = field(default_factory=set)
     """Memory that operators have written to."""
     touched: set[LeafKey] = field(default_factory=set)
@@ -70,6 +91,8 @@ class Session:
     """How many checks the program has made so far."""
     assigned: dict[tuple[str, str], ExportProblem] = field(default_factory=dict)
     """Attributes of modules, by path and name, that the program assigns, and where."""
+    refilled: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
+    """Lists and dicts that operators have written to, by id, and where."""
     foreign: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
     asks_dtype: bool = False
@@ -78,9 +101,13 @@ class Session:
     """How many rehearsals, which record nothing, are going on within one another."""
 
     def note(self, problem: ExportProblem) -> None:
-        """Keep a problem, once."""
-        if not any(str(known) == str(problem) for known in self.problems):
-            self.problems.append(problem)
+        """Keep a problem, once; there is a draft if there is one wherever it arises."""
+        for index, known in enumerate(self.problems):
+            if known.key == problem.key:
+                if problem.in_draft is None:
+                    self.problems[index] = problem
+                return
+        self.problems.append(problem)
 
 
 class Machine:
@@ -128,6 +155,10 @@ class Machine:
         """Run ``node``; :mod:`rekindle.exporting.execution` says how."""
         raise NotImplementedError
 
+    def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
+        """The outputs of a node that is neither a constant nor changes which node comes next."""
+        raise NotImplementedError
+
     def _leave(self, frame: Frame) -> None:
         values = [frame.activation.env[output] for output in frame.block.outputs]
         self.frames.pop()
@@ -164,15 +195,17 @@ class Machine:
     ) -> None:
         """Go on in ``block``, which stands in the function that ``frame`` runs."""
         frame.activation.env.update(zip(block.inputs, arguments, strict=True))
-        self.frames.append(
-            Frame(frame.activation, block, block.return_node.next, owner, iteration=iteration),
-        )
+        path = frame.path
+        if path is not None and owner is not None and owner.kind == "prim::Loop":
+            path = (*path, iteration)
+        self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
 
     def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: Step | None) -> None:
         """Go on in a function that ``node`` calls."""
         steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
         env = dict(zip(graph.inputs, arguments, strict=True))
-        new = Frame(Activation(env, steps), graph.block, graph.return_node.next, node, frame.activation)
+        path = None if frame.path is None else (*frame.path, id(node))
+        new = Frame(Activation(env, steps), graph.block, graph.return_node.next, node, frame.activation, path=path)
         self.frames.append(new)
 
     def fresh(self, frames: list[Frame], copier: Copier, kept: Sequence[Any]) -> Machine:
@@ -207,6 +240,7 @@ class Machine:
                 frame.owner,
                 None if frame.caller is None else activations[id(frame.caller)],
                 frame.iteration,
+                frame.path,
             )
             for frame in frames
         ]
@@ -237,13 +271,15 @@ class Machine:
 
     # --------------------------------------------------------------------------------------------------------- places
 
-    def problem(self, frame: Frame, node: Node, message: str, hint: str | None = None) -> ExportProblem:
-        """A reason why the program cannot be exported, with the place of ``node``."""
+    def problem(self, frame: Frame, node: Node, message: str, hint: str) -> ExportProblem:
+        """A reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
         range: SourceRange = node.range
-        steps = frame.activation.steps
-        return ExportProblem(
-            message, range, hint=hint, callers=[(s.name, s.called_from) for s in steps if s.called_from]
-        )
+        return ExportProblem(message, range, hint=hint, callers=callers_of(frame))
+
+
+def callers_of(frame: Frame) -> list[tuple[str, SourceRange]]:
+    """The functions that led to a frame, and where each was called."""
+    return [(step.name, step.called_from) for step in frame.activation.steps if step.called_from]
 
 
 _USED: dict[int, tuple[Node, frozenset[Value]]] = {}

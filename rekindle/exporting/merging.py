@@ -332,13 +332,13 @@ class _Unifier:
 
     def tensor(self, a: Tensor, b: Tensor) -> Any:
         for what, x, y in (
-            ("dtype", a.dtype, b.dtype),
-            ("device", a.device, b.device),
-            ("layout", a.layout, b.layout),
-            ("number of dimensions", a.dim(), b.dim()),
+            ("of dtype", a.dtype, b.dtype),
+            ("on the device", a.device, b.device),
+            ("of layout", a.layout, b.layout),
+            ("whose number of dimensions is", a.dim(), b.dim()),
         ):
             if x != y:
-                raise Mismatch(f"a tensor of {what} {x} here and {y} there")
+                raise Mismatch(f"a tensor {what} {x} here and {y} there")
         return self.slot("tensor", a, b)
 
     def unset(self, a: Any, b: Any) -> Any:

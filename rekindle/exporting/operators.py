@@ -289,6 +289,15 @@ def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
     return found
 
 
+def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
+    """The lists and dicts among ``args`` whose elements the operator changes."""
+    return [
+        value
+        for argument, value in zip(operator.schema.arguments, args, strict=False)
+        if argument.alias is not None and argument.alias.is_write and isinstance(value, (list, dict))
+    ]
+
+
 def new_of_class(node: Node) -> Object:
     """``prim::CreateObject``: an object without slots yet."""
     type = node.output.type

@@ -17,30 +17,33 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch.fx import traceback as fx_traceback
 
-from rekindle.errors import ExportError, ExportProblem
+from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
+from rekindle.exporting.calls import Call, Hooks, hooks_of
+from rekindle.exporting.example import run_example
 from rekindle.exporting.execution import Execution, step_of
 from rekindle.exporting.guards import check_dtypes, guards_of
-from rekindle.exporting.machine import ProgramRaises, Session, forget_uses
+from rekindle.exporting.machine import Moment, ProgramRaises, Session, callers_of, forget_uses
 from rekindle.exporting.places import Places, write_places
+from rekindle.exporting.recovery import Example, NeedsExample
+from rekindle.exporting.results import Results
 from rekindle.exporting.scan import constants_of, static_problems
 from rekindle.exporting.state import NeedsState, State, refused_changes
-from rekindle.exporting.structures import copied, is_same, know_named_tuple, know_structures
-from rekindle.exporting.values import UNSET, Finished, Late, Object, has_rows, with_items
+from rekindle.exporting.structures import copied, is_same, know_structures
+from rekindle.exporting.values import Object
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.arguments import binder_of
 
-ROUNDS: Final = 4
-"""So often a program is run to find out which of its numbers change."""
+ROUNDS: Final = 16
+"""So often a program is run to find out which of its numbers change, and what has to go as in the example."""
 
 
 def to_exported(
@@ -58,22 +61,25 @@ def to_exported(
     strings are those of the example: the exported program checks them. What the program changes in its attributes are
     buffers of the exported one, which change with each call.
 
-    With ``draft`` what can be left out is left out, prints for example; the problems are warned of.
+    Where the program holds what Export IR cannot express, it is run once on the example, so that all reasons against
+    the export are found. With ``draft`` the rest is exported: what decides by values goes as it does for the example,
+    and is checked; prints and the like are left out. A :class:`rekindle.errors.DraftWarning` tells of all of it.
 
     Raises:
-        ExportError: the program holds what Export IR cannot express. The error has every reason that was found.
+        ExportError: the program holds what Export IR cannot express. The error has every reason that was found. With
+            ``draft``: there is a reason that a draft does not get round either.
         ArgumentError: the arguments do not fit.
     """
     kwargs = dict(kwargs or {})
     owner, record = _entry(program, args, kwargs)
-    hooks = _hooks_of(program) if isinstance(program, ScriptModule) else _NO_HOOKS
+    hooks = hooks_of(program) if isinstance(program, ScriptModule) else Hooks()
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
     know_structures([*args, kwargs])
     with warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
             warnings.simplefilter("ignore", category)
-        return _Exporter(owner, record, draft, {}, hooks).export(tuple(args), kwargs, dynamic_shapes)
+        return _Exporter(Call(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
 
 
 def to_exported_methods(
@@ -106,7 +112,7 @@ def to_exported_methods(
             with warnings.catch_warnings():
                 for category in (FutureWarning, DeprecationWarning):
                     warnings.simplefilter("ignore", category)
-                exporter = _Exporter(owner, record, draft, numbers)
+                exporter = _Exporter(Call(owner, record), draft, numbers)
                 programs[name] = exporter.export(tuple(args), {}, shapes.get(name))
     shared: dict[str, Any] = {}
     for program in programs.values():
@@ -114,29 +120,6 @@ def to_exported_methods(
             shared.setdefault(key, tensor)
         program._state_dict = shared
     return programs
-
-
-@dataclass(slots=True, frozen=True)
-class _Hooks:
-    """What runs before and behind ``forward`` where Python calls a module."""
-
-    before: tuple[FunctionRecord, ...] = ()
-    behind: tuple[FunctionRecord, ...] = ()
-
-
-_NO_HOOKS: Final = _Hooks()
-
-
-def _hooks_of(module: ScriptModule) -> _Hooks:
-    type = module.script_type
-    compiled = len(type.pre_hooks) + len(type.hooks)
-    if len(module._forward_pre_hooks) + len(module._forward_hooks) > compiled:
-        problem = ExportProblem(
-            "the module has hooks that were registered after it was compiled, and an exported program calls no Python",
-            hint="register them before, so that they are compiled too, or export module.forward, which leaves them out",
-        )
-        raise ExportError("forward", [problem])
-    return _Hooks(tuple(type.pre_hooks), tuple(type.hooks))
 
 
 def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, FunctionRecord]:
@@ -159,62 +142,71 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
 
 
 class _Exporter:
-    def __init__(
-        self,
-        owner: ScriptModule | None,
-        record: FunctionRecord,
-        is_draft: bool,
-        numbers: dict[str, Tensor],
-        hooks: _Hooks = _NO_HOOKS,
-    ) -> None:
-        self.hooks = hooks
+    def __init__(self, call: Call, is_draft: bool, numbers: dict[str, Tensor]) -> None:
+        self.call = call
+        self.is_draft = is_draft
         self.numbers = numbers
         """The buffers of numbers that the program is known to change, by the names of the numbers."""
-        self.owner = owner
-        self.record = record
-        self.is_draft = is_draft
-
-    @property
-    def records(self) -> list[FunctionRecord]:
-        """Everything that runs."""
-        return [*self.hooks.before, self.record, *self.hooks.behind]
-
-    def static_problems(self) -> list[ExportProblem]:
-        """Reasons against the export that do not depend on how the program runs."""
-        return [problem for record in self.records for problem in static_problems(record)]
 
     def export(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
         changing = frozenset(self.numbers)
-        problems = self.static_problems()
+        example: Example | None = None
+        decided: dict[Moment, ExportProblem] = {}
         for _ in range(ROUNDS):
-            run = _Run(self, State(self.owner, changing, self.numbers), self.is_draft)
+            run = _Run(self, State(self.call.owner, changing, self.numbers))
+            run.session.example, run.session.decided = example, dict(decided)
             try:
                 program = run.traced(args, kwargs, dynamic_shapes)
             except NeedsState as needs:
                 changing |= needs.keys
                 continue
+            except NeedsExample as needs:
+                example = example or run_example(self.call, args, kwargs)
+                if needs.decided is not None:
+                    decided[needs.decided] = needs.problem
+                continue
             finally:
                 forget_uses()
-            problems = [*problems, *run.session.problems]
-            if problems and not self.is_draft:
-                raise ExportError(self.record.basename, _distinct(problems))
-            for problem in _distinct(problems):
-                warnings.warn(f"left out of the exported program: {problem}", UserWarning, stacklevel=4)
+            self.judge(run.session.problems)
             finished = run.finished(program)
-            names = [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
-            finished._guards_code = [*finished._guards_code, *guards_of(names, args, kwargs)]
+            guards = guards_of(self.call.argument_names, args, kwargs)
+            finished._guards_code = [*finished._guards_code, *guards]
             return finished
-        raise ExportError(
-            self.record.basename, [ExportProblem("the program changes other attributes each time that it is looked at")]
+        raise self.refusal(
+            [
+                ExportProblem(
+                    "the program changes other attributes each time that it is looked at",
+                    hint="give the attributes that it changes their values in __init__",
+                )
+            ]
         )
 
+    def judge(self, problems: Sequence[ExportProblem]) -> None:
+        """Warn of what a draft leaves out.
 
-def _distinct(problems: Sequence[ExportProblem]) -> list[ExportProblem]:
-    found: dict[str, ExportProblem] = {}
+        Raises:
+            ExportError: there is something against the export, or against a draft if one was asked for.
+        """
+        if not problems:
+            return
+        if not self.is_draft or any(problem.in_draft is None for problem in problems):
+            raise self.refusal(problems)
+        warnings.warn(DraftWarning(self.call.record.basename, problems), stacklevel=4)
+
+    def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
+        """The error that tells of ``problems``."""
+        told = _distinct(problems)
+        if self.is_draft:
+            told = [problem for problem in told if problem.in_draft is None]
+        return ExportError(self.call.record.basename, told, is_draft=self.is_draft)
+
+
+def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
+    found: dict[object, ExportProblem] = {}
     for problem in problems:
-        found.setdefault(str(problem), problem)
+        found.setdefault(problem.key, problem)
     return list(found.values())
 
 
@@ -225,16 +217,12 @@ class _Stopped(BaseException):
 class _Run:
     """One attempt."""
 
-    def __init__(self, exporter: _Exporter, state: State, is_draft: bool) -> None:
+    def __init__(self, exporter: _Exporter, state: State) -> None:
         self.exporter = exporter
         self.state = state
-        self.session = Session(Places(), is_draft=is_draft)
+        self.session = Session(Places(), problems=[*exporter.call.hooks.problems])
         self.failure: Exception | None = None
-        found = {id(tensor): tensor for record in exporter.records for tensor in constants_of(record)}
-        self.constants = list(found.values())
-        for index, tensor in enumerate(self.constants):
-            state.shell._buffers[f"constant_{index}"] = tensor
-            state.shell._non_persistent_buffers_set.add(f"constant_{index}")
+        state.hold_constants(constants_of(exporter.call.records))
 
     def traced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
@@ -242,20 +230,20 @@ class _Run:
         """The program as PyTorch's tracer records it."""
         shell = self.state.shell
         _give_forward(shell, self)
-        name = self.exporter.record.basename
+        session = self.session
         try:
             return torch.export.export(shell, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
         except _Stopped:
             failure = self.failure
             if not isinstance(failure, ExportProblem):
-                assert isinstance(failure, NeedsState)
+                assert failure is not None
                 raise failure from None
-            raise ExportError(name, _distinct([*self._problems(), failure])) from failure.__cause__
+            nodes = [node for record in self.exporter.call.records for node in record.graph.block.nodes]
+            raise self.exporter.refusal([*session.problems, failure, *static_problems(nodes)]) from failure.__cause__
         except Exception as error:
-            raise ExportError(name, _distinct([*self._problems(), ExportProblem(_message_of(error))])) from error
-
-    def _problems(self) -> list[ExportProblem]:
-        return [*self.exporter.static_problems(), *self.session.problems]
+            if any(problem.in_draft is None for problem in session.problems):
+                raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
+            raise self.exporter.refusal([*session.problems, _of_exporter(error)]) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The program in functional form, with the places of its source."""
@@ -274,23 +262,24 @@ class _Run:
                 fx_traceback.current_meta = {}
                 return self._run_program(args, kwargs)
         except ProgramRaises as raised:
-            message = f"the program raises for these arguments: {raised.message}"
-            self.failure = ExportProblem(message, raised.node.range)
+            self.failure = ExportProblem(
+                f"the program raises for these arguments: {raised.message}",
+                raised.node.range,
+                hint="give an example for which it does not",
+                callers=callers_of(raised.frame),
+            )
             raise _Stopped from None
-        except (ExportProblem, NeedsState) as problem:
+        except (ExportProblem, NeedsState, NeedsExample) as problem:
             self.failure = problem
             raise _Stopped from problem
         finally:
             fx_traceback.current_meta = saved
 
     def _run_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        record, session, state = self.exporter.record, self.session, self.state
+        call, session, state = self.exporter.call, self.session, self.state
         root = None if state.root is None else state.load(state.root, {})
-        constants = {
-            id(tensor): _present(state.shell._buffers[f"constant_{index}"])
-            for index, tensor in enumerate(self.constants)
-        }
-        arguments = self._bound(root, args, kwargs)
+        constants = state.constants()
+        arguments = call.bound(root, args, kwargs)
         for tensor in _tensors_of([*state.shell.parameters(), *state.shell.buffers(), *args, *kwargs.values()]):
             session.foreign.add(tensor.untyped_storage()._cdata)
 
@@ -300,116 +289,38 @@ class _Run:
             return results[0] if len(results) == 1 else tuple(results)
 
         before = [copied(value) for value in arguments]
-        outputs = self._hooked(run, root, args, kwargs, arguments)
-        for value, known, argument in zip(arguments, before, record.schema.arguments, strict=True):
+        outputs = call.result(run, root, args, kwargs, arguments)
+        for value, known, argument in zip(arguments, before, call.record.schema.arguments, strict=True):
             if not isinstance(value, Object) and not is_same(value, known):
-                raise ExportProblem(
-                    f"the program changes which elements the argument '{argument.name}' has, which nobody would see: an"
-                    " exported program has its arguments for itself",
-                    hint="change a copy: list(x), or return the new elements",
-                )
+                session.note(_changed_argument(argument.name, session.refilled.get(id(value), (None, None))[1]))
         changes = state.changes(root)
-        session.problems += refused_changes(changes, session.assigned)
+        for problem in refused_changes(changes, session.assigned):
+            session.note(problem)
         if changes.numbers:
             raise NeedsState(changes.numbers)
         if session.asks_dtype:
             check_dtypes(args, kwargs)
         written = {buffer.untyped_storage()._cdata for buffer, _ in changes.tensors}
-        result = _result(outputs, written)
+        result = Results(session, call.record, written).taken(outputs)
         news = [new.clone() if new.untyped_storage()._cdata in written else new for _, new in changes.tensors]
         for (buffer, _), new in zip(changes.tensors, news, strict=True):
             buffer.copy_(new)
         return result
-
-    def _hooked(
-        self,
-        run: Callable[[FunctionRecord, Sequence[Any]], Any],
-        root: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        arguments: list[Any],
-    ) -> Any:
-        """The result of the program, with the hooks that Python's call of the module runs."""
-        hooks = self.exporter.hooks
-        for hook in hooks.before:
-            given = run(hook, [root, args])
-            if given is not None:
-                args = given if isinstance(given, tuple) else (given,)
-                arguments = self._bound(root, args, kwargs)
-        result = run(self.exporter.record, arguments)
-        for hook in hooks.behind:
-            changed = run(hook, [root, args, result])
-            result = result if changed is None else changed
-        return result
-
-    def _bound(self, root: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        schema = self.exporter.record.schema
-        given = list(args) if root is None else [root, *args]
-        for argument in schema.arguments[len(given) :]:
-            given.append(kwargs.get(argument.name, argument.default))
-        return [_as_argument(value, argument.type) for value, argument in zip(given, schema.arguments, strict=True)]
-
-
-def _present(tensor: Tensor | None) -> Tensor:
-    assert tensor is not None
-    return tensor
-
-
-def _as_argument(value: Any, type: Any) -> Any:
-    """An argument as the program sees it: an int where a float is expected is one, lists and dicts are its own."""
-    kind = type.kind
-    if kind == "OptionalType" and value is not None:
-        return _as_argument(value, type.element)
-    if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind == "ListType" and isinstance(value, (list, tuple)):
-        return [_as_argument(item, type.element) for item in value]
-    return value
 
 
 def _tensors_of(values: Sequence[Any]) -> list[Tensor]:
     return [leaf for leaf in torch.utils._pytree.tree_leaves(list(values)) if isinstance(leaf, Tensor)]
 
 
-def _result(value: Any, written: set[int]) -> Any:
-    """What the exported program returns: numbers as symbols, futures as what they come to. What is a buffer that
-    changes later is copied before."""
-    if isinstance(value, Late):
-        return value.number
-    if isinstance(value, Tensor):
-        return value.clone() if value.untyped_storage()._cdata in written else value
-    if isinstance(value, Finished):
-        return _result(value.value, written)
-    if has_rows(value):
-        raise ExportProblem(
-            "the program returns a list of which only the run tells how many tensors it holds",
-            hint="return them as one tensor: torch.stack(list)",
-        )
-    if isinstance(value, list):
-        return [_result(item, written) for item in value]
-    if isinstance(value, tuple):
-        if hasattr(value, "_fields"):
-            know_named_tuple(type(value))
-        return with_items(value, [_result(item, written) for item in value])
-    if isinstance(value, dict):
-        return {key: _result(item, written) for key, item in value.items()}
-    if isinstance(value, Object):
-        raise ExportProblem(
-            f"the program returns an object of the class {value.type.basename}",
-            hint="return what it holds: a tuple, a NamedTuple or a dict",
-        )
-    return None if value is UNSET else value
-
-
 def _give_forward(shell: torch.nn.Module, run: _Run) -> None:
     """Have calls of ``shell`` run the program, with the parameters that it declares."""
-    record = run.exporter.record
-    skip = 0 if run.exporter.owner is None else 1
+    call = run.exporter.call
+    skip = 0 if call.owner is None else 1
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         return run.forward(args, kwargs)
 
-    forward.__signature__ = _plain_signature(signature_of(record.schema, skip))  # type: ignore[attr-defined]
+    forward.__signature__ = _plain_signature(signature_of(call.record.schema, skip))  # type: ignore[attr-defined]
     shell.__dict__["forward"] = forward
 
 
@@ -418,6 +329,21 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _message_of(error: Exception) -> str:
+def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
+    return ExportProblem(
+        f"the program changes which elements the argument '{name}' has, which nobody would see: an exported program has"
+        " its arguments for itself",
+        UNKNOWN_RANGE if place is None else place.range,
+        hint="change a copy: list(x), or return the new elements",
+        callers=() if place is None else place.callers,
+        in_draft="the argument of the caller stays as it was",
+    )
+
+
+def _of_exporter(error: Exception) -> ExportProblem:
     text = str(error).strip()
-    return f"PyTorch's exporter says: {text or type(error).__name__}"
+    return ExportProblem(
+        f"PyTorch's exporter says: {text or type(error).__name__}",
+        hint="see whether dynamic_shapes names what the program takes as fixed, and whether torch.export.export takes"
+        " such arguments",
+    )

@@ -17,7 +17,7 @@ from torch import SymBool, SymFloat, SymInt, Tensor
 from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-from rekindle.exporting.machine import Frame, Machine, ProgramRaises
+from rekindle.exporting.machine import Frame, Machine, Moment, ProgramRaises
 from rekindle.exporting.merging import Growth, SlotInfo, Template, World, tensor_for, value_of
 from rekindle.exporting.numbers import condition_tensor
 from rekindle.exporting.values import UNSET, Copier, Late, LeafKey, key_of, leaves, number_as_tensor
@@ -246,7 +246,11 @@ def _either_size(a: Any, b: Any) -> Any:
 
 
 def note_shared(
-    machine: Machine, template: Template, rehearsals: Sequence[Rehearsal], results: Sequence[Tensor]
+    machine: Machine,
+    template: Template,
+    rehearsals: Sequence[Rehearsal],
+    results: Sequence[Tensor],
+    moment: Moment | None,
 ) -> None:
     """Remember results that one way took from before: only the run tells whether they share memory with that."""
     for rehearsal in rehearsals:
@@ -265,7 +269,7 @@ def note_shared(
             source = by_storage.get(tensor.untyped_storage()._cdata)
             if source is not None:
                 for each in (source, result):
-                    machine.session.blurred[each.untyped_storage()._cdata] = each
+                    machine.session.blurred[each.untyped_storage()._cdata] = (each, moment)
 
 
 def without_gradients(template: Template, results: Sequence[Tensor]) -> list[Tensor]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from torch import Tensor
 
-from rekindle.errors import ExportProblem
+from rekindle.errors import ExportProblem, SourceRange
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.records import FunctionRecord
@@ -14,29 +15,26 @@ from rekindle.ir.types import ClassType
 from rekindle.passes.inlining import called_function
 
 
-def reachable(record: FunctionRecord) -> Iterator[Node]:
-    """Every node of a function and of those that it calls, where these are known; each function once."""
+def reachable(nodes: Iterable[Node]) -> Iterator[Node]:
+    """``nodes``, those in their blocks, and those of the functions that they call, where these are known; each function
+    once."""
     seen: set[int] = set()
-    graphs: list[Graph] = [record.graph]
-    while graphs:
-        graph = graphs.pop()
-        if id(graph) in seen:
-            continue
-        seen.add(id(graph))
-        for node in graph.all_nodes():
+    waiting: list[Iterable[Node]] = [nodes]
+    while waiting:
+        for node in waiting.pop():
             yield node
+            waiting += [block.nodes for block in node.blocks]
             called = called_function(node)
-            if called is not None:
-                graphs.append(called.graph)
-            subgraph = node.attributes.get("Subgraph")
-            if isinstance(subgraph, Graph):
-                graphs.append(subgraph)
+            for graph in (None if called is None else called.graph, node.attributes.get("Subgraph")):
+                if isinstance(graph, Graph) and id(graph) not in seen:
+                    seen.add(id(graph))
+                    waiting.append(graph.block.nodes)
 
 
-def constants_of(record: FunctionRecord) -> list[Tensor]:
+def constants_of(records: Iterable[FunctionRecord]) -> list[Tensor]:
     """The tensors that stand in the program itself, each once."""
     found: dict[int, Tensor] = {}
-    for node in reachable(record):
+    for node in reachable(node for record in records for node in record.graph.block.nodes):
         if node.kind == "prim::Constant":
             held = node.attributes.get("value")
             value = held.value if isinstance(held, ConstantObject) else held
@@ -45,27 +43,50 @@ def constants_of(record: FunctionRecord) -> list[Tensor]:
     return list(found.values())
 
 
-def static_problems(record: FunctionRecord) -> list[ExportProblem]:
-    """Reasons against an export that do not depend on how the program runs."""
-    found: list[ExportProblem] = []
-    for node in reachable(record):
-        problem = _problem_of(node)
-        if problem is not None:
-            found.append(problem)
-    return found
+def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
+    """Reasons against an export that do not depend on how ``nodes`` run, if they run."""
+    return [problem for node in reachable(nodes) if (problem := static_problem(node)) is not None]
 
 
-def _problem_of(node: Node) -> ExportProblem | None:
-    if node.kind == "prim::PythonOp":
-        return ExportProblem(
-            "this calls Python, and an exported program cannot",
-            node.range,
-            hint="compile the function too: take the @ignore off it; or register it as an operator with torch.library",
-        )
-    if node.kind == "aten::save":
-        return ExportProblem("this writes a file, and an exported program cannot", node.range, hint="remove the call")
-    if node.kind == "prim::CreateObject":
+def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) -> ExportProblem | None:
+    """The reason against the export that a kind of nodes is, wherever it stands."""
+    kind = node.kind
+    if kind == "prim::CreateObject":
         type = node.output.type
-        if isinstance(type, ClassType) and type.is_library_class:
-            return ExportProblem("this makes an object of a class that is written in C++", node.range)
-    return None
+        if not isinstance(type, ClassType) or not type.is_library_class:
+            return None
+    told = _NEVER.get(kind)
+    if told is None:
+        return None
+    message, hint, in_draft = told
+    return ExportProblem(message, node.range, hint=hint, callers=callers, in_draft=in_draft)
+
+
+_NO_GRADIENTS: Final = (
+    "this computes gradients while the program runs, and an exported program cannot",
+    "take the loss out of the program and differentiate there, or make a program of the gradients with rekindle.grad",
+    None,
+)
+
+_NEVER: Final[dict[str, tuple[str, str, str | None]]] = {
+    "prim::Print": ("this prints, and an exported program cannot", "remove the call", "nothing is printed"),
+    "aten::save": ("this writes a file, and an exported program cannot", "remove the call", "no file is written"),
+    "prim::PythonOp": (
+        "this calls Python, and an exported program cannot",
+        "compile the function too: take the @ignore off it; or register it as an operator with torch.library",
+        None,
+    ),
+    "prim::CreateObject": (
+        "this makes an object of a class that is written in C++",
+        "make it outside of the program, and pass in the tensors that it holds",
+        None,
+    ),
+    "prim::Try": (
+        "Export IR has no form for 'try'",
+        "ask for what would raise before, with an 'if'",
+        "what is tried runs as if nothing could be caught",
+    ),
+    "aten::backward": _NO_GRADIENTS,
+    "aten::grad": _NO_GRADIENTS,
+}
+"""By kind: what is wrong with it, what to write instead, and what a draft does."""

@@ -8,14 +8,14 @@ without dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rekindle.errors import ExportProblem
+from rekindle.errors import UNKNOWN_RANGE, ExportProblem
 from rekindle.exporting.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
 from rekindle.ir.types import ClassType
 from rekindle.ops.values import script_class
@@ -99,11 +99,34 @@ class State:
         self.homes: dict[int, HeldTensor] = {}
         """Where each parameter and buffer is held, by its id: attributes may hold it once more."""
         self.shells: dict[str, torch.nn.Module] = {"": self.shell}
+        self._constants: dict[int, HeldTensor] = {}
         if module is not None:
             self._find_homes(module, self.shell, "", set())
         self.root = None if module is None else self._module(module, self.shell, "")
 
     # -------------------------------------------------------------------------------------------------------- holding
+
+    def hold_constants(self, tensors: Sequence[Tensor]) -> None:
+        """Have the shell hold the tensors that stand in the program itself."""
+        for index, tensor in enumerate(tensors):
+            name = f"constant_{index}"
+            self._constants[id(tensor)] = HeldTensor(self.shell, name)
+            self._buffer(self.shell, name, tensor, False)
+
+    def constants(self) -> dict[int, Tensor]:
+        """What stands for each of these now, by the id of the tensor in the program."""
+        return {key: held.tensor for key, held in self._constants.items()}
+
+    def copy_tensors(self) -> None:
+        """Have the shells hold copies, so that a run changes nothing of the program's."""
+        copies: dict[int, Tensor] = {}
+        for shell in self.shells.values():
+            for table in (shell._parameters, shell._buffers):
+                for name, tensor in table.items():
+                    if tensor is not None and id(tensor) not in copies:
+                        copies[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+                    if tensor is not None:
+                        table[name] = copies[id(tensor)]  # type: ignore[assignment]
 
     def _find_homes(self, module: torch.nn.Module, shell: torch.nn.Module, path: str, seen: set[int]) -> None:
         """Make the shells of all modules, and note where their parameters and buffers are."""
@@ -315,8 +338,13 @@ def refused_changes(changes: Changes, places: dict[tuple[str, str], ExportProble
         place = places.get((path, name.split("[", 1)[0]))
         message = f"the program changes the attribute '{where}' so that a buffer cannot hold it: {what}"
         hint = "keep a Tensor of one shape and dtype there from the start, or pass the value in and return the new one"
-        if place is None:
-            found.append(ExportProblem(message, hint=hint))
-        else:
-            found.append(ExportProblem(message, place.range, hint=hint, callers=place.callers))
+        found.append(
+            ExportProblem(
+                message,
+                UNKNOWN_RANGE if place is None else place.range,
+                hint=hint,
+                callers=() if place is None else place.callers,
+                in_draft="the attribute stays as it was before the call",
+            )
+        )
     return found

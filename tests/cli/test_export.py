@@ -35,3 +35,20 @@ def test_what_cannot_be_done(command: Command, arguments: list[str], code: int, 
     assert done.code == code
     assert message in done.err
     assert not Path("net.pt2").exists()
+
+
+def test_drafts_say_that_they_are(command: Command, folder: Path) -> None:
+    class Loud(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            print(x)  # noqa: T201 - what is left out
+            return x * 2
+
+    rekindle.save(rekindle.script(Loud()), "loud.pt")
+    done = command("export", "loud.pt", "-o", "loud.pt2", "--input", "f32[2]", "--draft")
+    assert done.code == 0
+    assert done.err.startswith(
+        "rekindle: the exported program is a draft, which differs from 'forward' in one place.\n\n"
+        "1. this prints, and an exported program cannot\n"
+    )
+    assert done.err.endswith("In the draft: nothing is printed\n")
+    assert torch.equal(torch.export.load("loud.pt2").module()(torch.ones(2)), torch.full((2,), 2.0))

@@ -26,18 +26,33 @@ def told(program: Any, *args: Any) -> str:
     return "\n".join(line.split(", line")[0].replace(str(Path(__file__)), "here") for line in lines)
 
 
-def prints_and_grows(x: Tensor) -> Tensor:
+@torch.jit.ignore
+def in_python(x: Tensor) -> Tensor:
+    return torch.from_numpy(x.numpy() + 1)
+
+
+def gradient(x: Tensor) -> Tensor:
+    found = torch.autograd.grad([x.sum()], [x])[0]
+    assert found is not None
+    return found
+
+
+def much(x: Tensor) -> Tensor:
     print(x)
     while x.sum() < 100:
         x = torch.cat([x, x + 1])
-    return x
+    x = in_python(x.detach()).requires_grad_()
+    parts = [x, gradient(x)]
+    if x.sum() < 0:
+        in_python(x)
+    return parts[int(x.min()) // 100]
 
 
 def test_all_reasons_are_told() -> None:
     assert (
-        told(prints_and_grows, X)
+        told(much, X)
         == """\
-'prints_and_grows' cannot be exported, for 2 reasons.
+'much' cannot be exported, for 6 reasons.
 
 1. this prints, and an exported program cannot
   File "here"
@@ -51,7 +66,37 @@ a tensor of shape [3, 4] before an iteration and [6, 4] after it
         while x.sum() < 100:
         ^^^^^^^^^^^^^^^^^^^^
 Hint: give the variables before the loop values of the same kinds and shapes as it leaves, and write to a tensor \
-of the full size instead of appending to a list"""
+of the full size instead of appending to a list
+
+3. this calls Python, and an exported program cannot
+  File "here"
+        x = in_python(x.detach()).requires_grad_()
+            ^^^^^^^^^
+Hint: compile the function too: take the @ignore off it; or register it as an operator with torch.library
+
+4. this computes gradients while the program runs, and an exported program cannot
+  File "here"
+        found = torch.autograd.grad([x.sum()], [x])[0]
+                ^^^^^^^^^^^^^^^^^^^
+'gradient' is called here:
+  File "here"
+        parts = [x, gradient(x)]
+                    ^^^^^^^^
+Hint: take the loss out of the program and differentiate there, or make a program of the gradients with \
+rekindle.grad
+
+5. this calls Python, and an exported program cannot
+  File "here"
+            in_python(x)
+            ^^^^^^^^^
+Hint: compile the function too: take the @ignore off it; or register it as an operator with torch.library
+
+6. '__getitem__' needs to know a number that only the run tells
+  File "here"
+        return parts[int(x.min()) // 100]
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^
+Hint: take it from a shape or an argument instead of the elements of a tensor, or give its range with an \
+assert before"""
     )
 
 
@@ -142,16 +187,6 @@ cannot hold it: None gives way to a Tensor
 Hint: keep a Tensor of one shape and dtype \
 there from the start, or pass the value in and return the new one"""
     )
-
-
-def test_a_draft_leaves_out_what_it_can() -> None:
-    def prints(x: Tensor) -> Tensor:
-        print(x)
-        return x * 2
-
-    with pytest.warns(UserWarning, match="left out of the exported program: this prints"):
-        program = rekindle.to_exported(rekindle.script(prints), (X,), draft=True)
-    assert torch.equal(program.module()(X), X * 2)
 
 
 def test_numbers_and_strings_are_checked() -> None:

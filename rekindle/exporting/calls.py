@@ -1,0 +1,92 @@
+"""A call of a program as Python makes it: with its hooks, and with arguments as the program sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.errors import ExportProblem
+from rekindle.ir.records import FunctionRecord
+from rekindle.program.module import ScriptModule
+
+Runner = Callable[[FunctionRecord, Sequence[Any]], Any]
+"""Runs a function on values, and gives its result."""
+
+
+@dataclass(slots=True, frozen=True)
+class Hooks:
+    """What runs before and behind ``forward`` where Python calls a module, and what is against an export of that."""
+
+    before: tuple[FunctionRecord, ...] = ()
+    behind: tuple[FunctionRecord, ...] = ()
+    problems: tuple[ExportProblem, ...] = ()
+
+
+def hooks_of(module: ScriptModule) -> Hooks:
+    """The hooks of a module."""
+    type = module.script_type
+    compiled = len(type.pre_hooks) + len(type.hooks)
+    problems = []
+    if len(module._forward_pre_hooks) + len(module._forward_hooks) > compiled:
+        problem = ExportProblem(
+            "the module has hooks that were registered after it was compiled, and an exported program calls no Python",
+            hint="register them before, so that they are compiled too, or export module.forward, which leaves them out",
+            in_draft="these hooks do not run",
+        )
+        problems.append(problem)
+    return Hooks(tuple(type.pre_hooks), tuple(type.hooks), tuple(problems))
+
+
+@dataclass(slots=True, frozen=True)
+class Call:
+    """A function of the program, or a method of ``owner``, with its hooks."""
+
+    owner: ScriptModule | None
+    record: FunctionRecord
+    hooks: Hooks = Hooks()
+
+    @property
+    def records(self) -> list[FunctionRecord]:
+        """Everything that runs."""
+        return [*self.hooks.before, self.record, *self.hooks.behind]
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of what a caller gives."""
+        return [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
+
+    def bound(self, root: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments of the function, the module that it is a method of among them."""
+        schema = self.record.schema
+        given = list(args) if self.owner is None else [root, *args]
+        for argument in schema.arguments[len(given) :]:
+            given.append(kwargs.get(argument.name, argument.default))
+        return [_as_argument(value, argument.type) for value, argument in zip(given, schema.arguments, strict=True)]
+
+    def result(
+        self, run: Runner, root: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: list[Any]
+    ) -> Any:
+        """The result for ``arguments``, which are ``args`` and ``kwargs`` as the function sees them."""
+        for hook in self.hooks.before:
+            given = run(hook, [root, args])
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+                arguments = self.bound(root, args, kwargs)
+        result = run(self.record, arguments)
+        for hook in self.hooks.behind:
+            changed = run(hook, [root, args, result])
+            result = result if changed is None else changed
+        return result
+
+
+def _as_argument(value: Any, type: Any) -> Any:
+    """An argument as the program sees it: an int where a float is expected is one, lists and dicts are its own."""
+    kind = type.kind
+    if kind == "OptionalType" and value is not None:
+        return _as_argument(value, type.element)
+    if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind == "ListType" and isinstance(value, (list, tuple)):
+        return [_as_argument(item, type.element) for item in value]
+    return value
