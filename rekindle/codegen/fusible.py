@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Rule
+from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Result, Rule
 from rekindle.codegen.operators.joins import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
@@ -142,14 +142,61 @@ def _is_list_of_index(node: Node) -> bool:
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
 
-_MASKS: Final = frozenset(
+_BITWISE: Final = frozenset(
     {
-        *("aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::isnan", "aten::isinf"),
-        *("aten::logical_and", "aten::logical_or", "aten::logical_not", "aten::logical_xor", "aten::isfinite"),
-        *("aten::bitwise_not", "aten::__and__", "aten::__or__", "aten::bitwise_and", "aten::bitwise_or"),
+        *("aten::bitwise_not", "aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor"),
+        *("aten::__and__", "aten::__or__", "aten::__xor__"),
     }
 )
-"""What makes truth values, or nearly always does: they pick elements, as many as are true."""
+
+
+def _is_mask(index: Value) -> bool:
+    """Whether ``index`` picks the elements for which it is true, and does not tell where they stand. What is computed
+    bit by bit, of nobody knows what, is nearly always such."""
+    pending, seen = [index], {index}
+    found: set[bool | None] = set()
+    while pending and False not in found:
+        value = pending.pop()
+        operands = _operands_of_its_dtype(value)
+        found.update([] if operands else [_is_truth(value)])
+        pending += [each for each in operands if each not in seen]
+        seen.update(operands)
+    if False in found or None not in found:
+        return False not in found
+    return index.node.kind in _BITWISE
+
+
+def _operands_of_its_dtype(value: Value) -> list[Value]:
+    """The operands that ``value`` has its dtype from, by promotion; none where it does not have it so."""
+    if not isinstance(value.type, TensorType) or value.type.dtype is not None:
+        return []
+    node = value.node
+    rule = rule_of(node)
+    if is_view(node) or (rule is not None and rule.result is Result.SELF):
+        return [node.inputs[0]]
+    schema = node.schema
+    if rule is None or rule.result is not Result.COMMON or schema is None:
+        return []
+    numbers = rule.wrapped | rule.promoting
+    return [
+        operand
+        for argument, operand in zip(schema.arguments, node.inputs, strict=True)
+        if argument.name in numbers or (isinstance(operand.type, TensorType) and argument.name not in rule.conditions)
+    ]
+
+
+def _is_truth(value: Value) -> bool | None:
+    """Whether ``value`` consists of truth values, or of bytes, which count as such in indices; None where the graph
+    does not tell."""
+    type = value.type
+    if not isinstance(type, TensorType):
+        return None if type == NUMBER else type == BOOL
+    if type.dtype is not None:
+        return type.dtype in (torch.bool, torch.uint8)
+    name = qualified_name(value.node) or ""
+    rules = ROWS.get(name) or ((RULES[name],) if name in RULES else ())
+    result = rules[value.offset].result if value.offset < len(rules) else Result.COMMON
+    return {Result.TRUTH: True, Result.INDEX: False, Result.FLOAT: False}.get(result)
 
 
 def _of_lookup(node: Node) -> str | None:
@@ -159,9 +206,7 @@ def _of_lookup(node: Node) -> str | None:
         if index.node.kind != "prim::ListConstruct" or not _is_list_of_index(index.node):
             return "its indices are not one tensor"
         index = index.node.inputs[0]
-    if index.node.kind in _MASKS or (
-        isinstance(index.type, TensorType) and index.type.dtype in (torch.bool, torch.uint8)
-    ):
+    if _is_mask(index):
         return "its indices are truth values"
     others = [each for number, each in enumerate(node.inputs) if number not in (0, rule.index)]
     return None if all(map(is_literal, others)) else "its arguments are not constant"

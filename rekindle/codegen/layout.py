@@ -132,6 +132,25 @@ def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
     return True
 
 
+def with_dims_behind(layout: Layout, count: int) -> Layout:
+    """The layout that ``Tensor.reshape`` gives a tensor with ``count`` more dimensions of one element behind the
+    others: all such dimensions get new strides, by which elementwise operators order them."""
+    sizes = (*layout.sizes, *(1,) * count)
+    if not layout.rank:
+        return Layout(sizes, (1,) * count, layout.dtype)
+    strides = [0] * len(sizes)
+    base, step, at = layout.strides[-1], 1, len(sizes) - 1
+    for dim in range(layout.rank - 1, -1, -1):
+        while at >= dim:
+            strides[at] = step * base
+            step *= sizes[at]
+            at -= 1
+        outer = dim - 1
+        if dim and layout.sizes[outer] != 1 and layout.strides[outer] != step * base:
+            base, step = layout.strides[outer], 1
+    return Layout(sizes, tuple(strides), layout.dtype)
+
+
 def _order(sizes: Ints, operands: Sequence[Layout]) -> list[int]:
     """The dimensions as they should stand in memory, the innermost first."""
     rank = len(sizes)

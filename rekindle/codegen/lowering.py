@@ -26,6 +26,7 @@ from rekindle.codegen.layout import (
     is_contiguous,
     is_dense,
     result_dtype,
+    with_dims_behind,
 )
 from rekindle.codegen.loops import form
 from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
@@ -460,11 +461,14 @@ def _viewed(base: Tensor, view: View) -> ViewOf:
 
 
 def _looked(rule: Lookup, arguments: list[Any]) -> Looked:
-    """Elements at indices, as PyTorch lays them out: one after the other."""
+    """Elements at indices, as PyTorch lays them out: one after the other, but that indexing keeps the order in which
+    the dimensions behind the first stand in memory."""
     base: Tensor = arguments[0]
     index = arguments[rule.index]
     if isinstance(index, list):
         (index,) = index
+    if rule.is_vector and not index.layout.rank:
+        index = _viewed(index, unsqueeze((), 0)[0])
     own, layout = base.layout, index.layout
     dim = 0 if rule.dim is None else arguments[rule.dim].value
     short = (torch.int32,) if rule.may_be_short else ()
@@ -483,7 +487,10 @@ def _looked(rule: Lookup, arguments: list[Any]) -> Looked:
         sizes = (*own.sizes[:dim], *layout.sizes, *own.sizes[dim + 1 :])
     scalar_of(own.dtype)
     strides = contiguous_strides(sizes)
-    return Looked(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.wraps)
+    if rule.is_indexing:
+        rows = Layout((*(1,) * layout.rank, *own.sizes[1:]), (*(0,) * layout.rank, *own.strides[1:]), own.dtype)
+        strides = elementwise_strides(sizes, [rows, with_dims_behind(layout, own.rank - 1)])
+    return Looked(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.is_indexing)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusible import qualified_name
-from rekindle.codegen.operators import JOINS, ROWS, RULES
+from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import TENSOR, ListType
@@ -24,6 +24,9 @@ DTYPES = (
 )
 
 
+KNOWN = frozenset([*RULES, *ROWS, *JOINS, *LOOKUPS, *POOLS, *PRODUCTS])
+"""The operators that kernels know, but for views."""
+
 OTHERS = frozenset(
     {
         *("round.decimals_0", "round.decimals_3", "round.decimals_neg_3"),  # another overload
@@ -31,6 +34,9 @@ OTHERS = frozenset(
         "norm.nuc",  # another overload
         "to",  # the samples are of overloads that move tensors
         "where",  # the database has its arguments in another order
+        *("nn.functional.dropout", "nn.functional.alpha_dropout"),  # which draw random numbers
+        *("nn.functional.instance_norm", "nn.functional.threshold"),  # in another order of arguments
+        "nn.functional.silu.complex",
     }
 )
 """Entries with the names of operators that have rules, whose samples call others."""
@@ -52,7 +58,7 @@ def _entries(known: Iterable[str]) -> list[str]:
 
 def names() -> list[str]:
     """The entries of the database whose operators kernels know."""
-    return _entries([*RULES, *ROWS, *JOINS])
+    return _entries(KNOWN)
 
 
 def _title(op: Any) -> str:
@@ -60,7 +66,7 @@ def _title(op: Any) -> str:
 
 
 def _kind(op: Any) -> str:
-    return str(op.aten_name)
+    return str(op.aten_name).removeprefix("nn.functional.")
 
 
 def cases(title: str, dtype: torch.dtype) -> Iterator[Case]:
@@ -69,12 +75,18 @@ def cases(title: str, dtype: torch.dtype) -> Iterator[Case]:
         if _title(op) == title and op.supports_dtype(dtype, "cpu"):
             torch.manual_seed(0)
             for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
-                made = _graph(_kind(op), [sample.input, *sample.args], sample.kwargs)
+                made = _graph(_kind(op), [sample.input, *sample.args], _without_wrapper(sample.kwargs))
                 if made is not None:
                     yield Case(title, *made)
 
 
-OF_ROWS = frozenset(_entries([*ROWS, *JOINS]))
+def _without_wrapper(keywords: dict[str, Any]) -> dict[str, Any]:
+    """What a function of ``torch.nn.functional`` hands on to the operator of its name."""
+    left_out = {"return_indices": False, "stride": None}
+    return {name: value for name, value in keywords.items() if name not in left_out or value is not left_out[name]}
+
+
+OF_ROWS = frozenset(_entries([*ROWS, *JOINS, *LOOKUPS, *POOLS, *PRODUCTS]))
 """Entries whose operators work on more than one element at a time."""
 
 
@@ -132,7 +144,7 @@ def _graph(kind: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> tup
         tuple_ = result.node
         result = list(tuple_.inputs)
         tuple_.destroy()
-    if any(node.kind not in _CONSTANT and qualified_name(node) not in (*RULES, *ROWS, *JOINS) for node in graph.nodes):
+    if any(node.kind not in _CONSTANT and qualified_name(node) not in KNOWN for node in graph.nodes):
         return None
     for output in [result] if isinstance(result, Value) else result:
         graph.add_output(output)

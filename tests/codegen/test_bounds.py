@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 import torch
@@ -13,17 +15,19 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen import launches
 from rekindle.codegen.groups import FusedGroup
 from rekindle.codegen.launches import Launch
 from rekindle.codegen.layout import Layout
+from rekindle.codegen.llvm import engine
 from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
 from tests.codegen.test_joins import JOINED
-from tests.codegen.test_lookups import EMBEDDING, select
+from tests.codegen.test_lookups import COMPUTED, EMBEDDING, INDEX, select
 from tests.codegen.test_loops import CHAIN, CHUNKS
 from tests.codegen.test_normalization import GROUP
-from tests.codegen.test_pooling import MAXIMUM, text as windows
-from tests.codegen.test_products import PRODUCT, TRANSPOSED
+from tests.codegen.test_pooling import MAXIMUM, MEAN, text as windows
+from tests.codegen.test_products import ADDED, LINEAR, PRODUCT, TRANSPOSED
 from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
 from tests.codegen.test_scans import SCAN
@@ -51,6 +55,41 @@ class Guarded:
         raw = (ctypes.c_char * max(count * like.element_size(), 1)).from_address(self.start)
         flat = torch.frombuffer(raw, dtype=like.dtype, count=count) if count else torch.empty(0, dtype=like.dtype)
         return flat.as_strided(like.shape, like.stride()).copy_(like)
+
+
+class GuardedTemporaries:
+    """``malloc`` and ``free`` for what a kernel keeps while it runs, in the form of a library that kernels are linked
+    with."""
+
+    def __init__(self, at_end: bool) -> None:
+        self.given: dict[int, Guarded] = {}
+        self.count = 0
+
+        def malloc(size: int) -> int:
+            guarded = Guarded(size, at_end)
+            self.given[guarded.start] = guarded
+            self.count += 1
+            return guarded.start
+
+        def free(address: int) -> None:
+            del self.given[address]
+
+        self._functions: list[Callable[..., Any]] = [
+            ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(malloc),
+            ctypes.PYFUNCTYPE(None, ctypes.c_size_t)(free),
+        ]
+        places = [ctypes.cast(each, ctypes.c_void_p).value for each in self._functions]
+        self.addresses = dict(zip(("malloc", "free"), places, strict=True))
+
+
+@pytest.fixture
+def temporaries(at_end: bool, monkeypatch: pytest.MonkeyPatch) -> GuardedTemporaries:
+    """What the kernels of a test keep meanwhile is guarded too; those that others have linked are not there."""
+    found, products = GuardedTemporaries(at_end), launches._products
+    monkeypatch.setattr(launches, "_KERNELS", {})
+    monkeypatch.setattr(engine, "_known", WeakValueDictionary())
+    monkeypatch.setattr(launches, "_products", lambda kernel, target: [*products(kernel, target), found])
+    return found
 
 
 def _extent(sizes: Sequence[int], strides: Sequence[int]) -> int:
@@ -117,17 +156,27 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "kept meanwhile": (LOSS, [torch.randn(3, size)]),
         "rows of a table": (EMBEDDING, [torch.randn(4, size), torch.tensor([3, 0, 1]), torch.randn(size)]),
         "elements of rows": (select("gather", 1), [torch.randn(2, 5), torch.randint(5, (2, size)), torch.ones(2, 1)]),
+        "columns of a table": (
+            select("index_select", 1),
+            [torch.randn(2, 5), torch.randint(5, (size,)), torch.ones(2, 1)],
+        ),
+        "indices from the end": (INDEX, [torch.randn(4, size).t(), torch.tensor([-1, 0, -size]), torch.ones(4)]),
+        "rows of what is computed": (COMPUTED, [torch.randn(6, size), torch.tensor([3, -1, 1])]),
         "windows": (windows(MAXIMUM, [2], [1], [1]), [torch.randn(1, 3, size + 1)]),
+        "means of windows": (windows(MEAN, [1, 3], [1, 2], [1]), [torch.randn(2, 4, size + 2)]),
         "a row by a matrix": (TRANSPOSED, [torch.randn(1, size), torch.randn(19, size)]),
         "matrices by rows": (TRANSPOSED, [torch.randn(5, size), torch.randn(6, size)]),
         "matrices by columns": (PRODUCT.replace("NAME", "mm"), [torch.randn(5, 3), torch.randn(3, size)]),
         "matrices of doubles": (TRANSPOSED, [torch.randn(5, size).double(), torch.randn(6, size).double()]),
+        "many matrices": (PRODUCT.replace("NAME", "bmm"), [torch.randn(2, 3, 5), torch.randn(2, 5, size)]),
+        "a linear map of what is computed": (LINEAR, [torch.randn(2, size), torch.randn(7, size), torch.randn(7)]),
+        "something added to a product": (ADDED, [torch.randn(size), torch.randn(3, 4), torch.randn(4, size)]),
     }
 
 
 @pytest.mark.parametrize("at_end", [False, True])
 @pytest.mark.parametrize("size", SIZES)
-def test_nothing_else_is_touched(size: int, at_end: bool) -> None:
+def test_nothing_else_is_touched(size: int, at_end: bool, temporaries: GuardedTemporaries) -> None:
     for title, (text, inputs) in cases(size).items():
         if title == "bytes":
             text = text.replace("float = prim::Constant[value=0.5]", "int = prim::Constant[value=2]")
@@ -138,6 +187,8 @@ def test_nothing_else_is_touched(size: int, at_end: bool) -> None:
         expected = callable_of(graph, "eager")(*inputs)
         for mine, theirs in zip(found, [expected] if isinstance(expected, Tensor) else expected, strict=True):
             torch.testing.assert_close(mine, theirs, equal_nan=True)
+    assert temporaries.count >= 5
+    assert not temporaries.given
 
 
 def test_the_guards_hold() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen.fusion import FuseGraph, blockers_of
 from rekindle.codegen.groups import FusedGroup
 from rekindle.codegen.loops.text import kernel_text
 from rekindle.codegen.operators.lookups import OUT_OF_BOUNDS
@@ -117,11 +118,27 @@ def test_other_dimensions(dim: int) -> None:
         check(select("gather", dim), given, torch.randint(5, sizes), torch.tensor(2.0))
 
 
+def test_a_single_index() -> None:
+    x = torch.randn(5, 18)
+    check(select("index_select", 0), x, torch.tensor(3), torch.tensor(2.0))
+    check(select("index_select", 1), x, torch.tensor(17), torch.ones(5, 1))
+    check(INDEX, x, torch.tensor(-2), torch.ones(18))
+
+
 def test_indices_from_the_end() -> None:
     x = torch.randn(5, 18)
     check(INDEX, x, torch.tensor([-1, 0, -5, 4]), torch.ones(18))
     check(INDEX, x, torch.tensor([[-1, 0], [2, 2]]), torch.ones(18))
     check(INDEX, x[:, 0], torch.tensor([[-1, 0], [2, 2]]), torch.ones(2))
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 2, 0)])
+def test_indexing_keeps_the_order_in_memory(order: tuple[int, int, int]) -> None:
+    """Of the dimensions behind the first, as PyTorch does, where other lookups give contiguous results."""
+    x = torch.randn(4, 5, 6).permute(order)
+    for sizes in ((3,), (1,), (2, 3), (1, 2)):
+        check(INDEX, x, torch.randint(4, sizes), torch.tensor(2.0))
+        check(INDEX, x[:, :1], torch.randint(4, sizes).t(), torch.tensor(2.0))
 
 
 def test_of_what_is_computed_at_what_is_computed() -> None:
@@ -172,3 +189,64 @@ def test_masks_are_left_to_pytorch() -> None:
     x, mask = torch.randn(4, 3), torch.tensor([True, False, True, True])
     assert torch.equal(group(x, mask, torch.ones(3)), x[mask])
     assert group.refusals == ["indices of such a dtype, or no elements"]
+
+
+PICKS: Final = """
+graph(%x : Tensor, %i : TYPE, %j : Tensor):
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  INDEX
+  %l : Tensor?[] = prim::ListConstruct(%k)
+  %e : Tensor = aten::index(%x, %l)
+  %r : Tensor = aten::tanh(%e)
+  return (%r)
+"""
+
+MASKS: Final = (
+    "%k : Tensor = aten::gt(%i, %zero)",
+    "%k : Tensor = aten::isnan(%i)",
+    "%m : Tensor = aten::eq(%i, %j)\n  %k : Tensor = aten::bitwise_not(%m)",
+    "%m : Tensor = aten::lt(%i, %j)\n  %n : Tensor = aten::gt(%i, %zero)\n  %k : Tensor = aten::mul(%m, %n)",
+    "%m : Tensor = aten::lt(%i, %j)\n  %k : Tensor = aten::select(%m, %zero, %one)",
+    "%m : Tensor = aten::lt(%i, %j)\n  %k : Tensor = aten::any(%m, %zero, %false)",
+    "%k : Tensor = aten::__and__(%i, %j)",
+    "%k : Tensor = aten::bitwise_not(%i)",
+)
+NO_MASKS: Final = (
+    "%k : Tensor = aten::add(%i, %j, %one)",
+    "%k : Tensor = aten::__and__(%i, %one)",
+    "%m : Tensor = aten::lt(%i, %j)\n  %k : Tensor = aten::mul(%m, %one)",
+    "%k : Tensor = aten::argmax(%i, %zero, %false)",
+    "%m : Tensor = aten::lt(%i, %j)\n  %k : Tensor = aten::where(%m, %i, %j)",
+)
+
+
+def _picks(index: str, type: str = "Tensor") -> str:
+    text = PICKS.replace("TYPE", type).replace("INDEX", index).lstrip()
+    return text.replace("  %none", "  %false : bool = prim::Constant[value=0]()\n  %none", 1)
+
+
+def _is_looked_up(text: str) -> bool:
+    graph = parse_graph(text)
+    FuseGraph().run(graph)
+    reasons = [each.reason for each in blockers_of(graph) if each.kind == "aten::index"]
+    assert reasons in ([], ["its indices are truth values"])
+    return not reasons
+
+
+@pytest.mark.parametrize("index", MASKS)
+def test_masks_are_no_lookups(index: str) -> None:
+    """A group with one would never have a kernel, so that what it is made of is followed back to what tells."""
+    assert not _is_looked_up(_picks(index))
+
+
+@pytest.mark.parametrize("index", NO_MASKS)
+def test_what_may_be_indices_is_looked_up(index: str) -> None:
+    assert _is_looked_up(_picks(index))
+
+
+def test_bits_of_integers_are_indices() -> None:
+    assert _is_looked_up(_picks("%k : Tensor = aten::__and__(%i, %j)", "Long(*)"))
+    assert not _is_looked_up(_picks("%k : Tensor = aten::__and__(%i, %j)", "Bool(*)"))
+    check(_picks("%k : Tensor = aten::__and__(%i, %j)"), torch.randn(8), torch.arange(20), torch.tensor(7))

@@ -8,14 +8,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """``dim`` is the position of the argument that tells the dimension, ``index`` that of the indices. ``wraps`` and
-    ``is_aligned`` are as in :class:`~rekindle.codegen.values.Looked`; ``is_vector``: the indices have one dimension;
-    ``may_be_short``: they may be int32."""
+    """``dim`` is the position of the argument that tells the dimension, ``index`` that of the indices. ``is_aligned``
+    is as in :class:`~rekindle.codegen.values.Looked`; ``is_indexing``: it is Python's indexing, of the first dimension,
+    where indices may be below 0; ``is_vector``: the indices have one dimension; ``may_be_short``: they may be int32."""
 
     index: int
     dim: int | None = None
     is_aligned: bool = False
-    wraps: bool = False
+    is_indexing: bool = False
     is_vector: bool = False
     may_be_short: bool = True
 
@@ -24,7 +24,7 @@ LOOKUPS: Final = {
     "aten::embedding": Lookup(index=1),
     "aten::index_select": Lookup(index=2, dim=1, is_vector=True),
     "aten::gather": Lookup(index=2, dim=1, is_aligned=True, may_be_short=False),
-    "aten::index.Tensor": Lookup(index=1, wraps=True, may_be_short=False),
+    "aten::index.Tensor": Lookup(index=1, is_indexing=True, may_be_short=False),
 }
 """By qualified name."""
 
