@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
@@ -17,11 +17,20 @@ from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
+from rekindle.frontend.set_values import holds_set
 from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import BOOL, LIBRARY_CLASSES, ClassType, FunctionType, TupleType, Type
+from rekindle.ir.types import (
+    BOOL,
+    LIBRARY_CLASSES,
+    ClassAttribute,
+    ClassType,
+    FunctionType,
+    TupleType,
+    Type,
+)
 from rekindle.ops.values import type_of_value
 from rekindle.program import saving
 from rekindle.program.calling import call
@@ -80,6 +89,16 @@ def _module_of(function: Function) -> ScriptModule:
     return module
 
 
+def _check_no_sets(type: ClassType) -> None:
+    """Refuse methods that are given sets or give them: without Python they are dicts of bools."""
+    for name, method in type.methods.items():
+        if any(holds_set(item.type) for item in (*method.schema.arguments, *method.schema.returns)):
+            raise SaveError(
+                f"'{name}' takes or gives a set, which TorchScript does not know",
+                hint="take a list, and give sorted(s); within the program sets can stay",
+            )
+
+
 class _Saver:
     """Gathers what one archive is made of."""
 
@@ -94,6 +113,7 @@ class _Saver:
         for name, content in extra_files.items():
             writer.add(f"extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
         root = module._rekindle_type
+        _check_no_sets(root)
         self.names.name_of(root)
         self._add_pickle(writer, "data", module, root)
         self._print_all(self.names.named())
@@ -170,8 +190,30 @@ def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type
         try:
             item = getattr(value, name)
         except AttributeError:
+            make = _before_assignment(slot)
+            if make is not None:
+                yield name, make(), slot.type
+                continue
             raise SaveError(f"the attribute '{name}' has no value", hint="assign it in __init__") from None
         yield name, item, slot.type
 
+
+def _before_assignment(slot: ClassAttribute) -> Callable[[], object] | None:
+    """What makes that which stands in an archive for an attribute that a method is to make and has not made; None where
+    nothing can stand there."""
+    if not slot.is_made_by_program:
+        return None
+    return (lambda: None) if slot.type.is_optional else _EMPTY.get(slot.type.kind)
+
+
+_EMPTY: Final[dict[str, Callable[[], object]]] = {
+    "IntType": int,
+    "FloatType": float,
+    "BoolType": bool,
+    "StringType": str,
+    "ListType": list,
+    "DictType": dict,
+    "TensorType": lambda: torch.empty(0),
+}
 
 saving.save_program = save

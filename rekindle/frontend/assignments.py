@@ -10,7 +10,7 @@ from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
-from rekindle.frontend.python_operators import PythonOperatorEmitter
+from rekindle.frontend.sets import SetEmitter, is_set
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import Call, SugaredValue
@@ -48,7 +48,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(PythonOperatorEmitter):
+class AssignmentEmitter(SetEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:
@@ -169,6 +169,9 @@ class AssignmentEmitter(PythonOperatorEmitter):
     def _unpack(self, targets: Sequence[Expr], value: SugaredValue, range: SourceRange) -> None:
         star = next((i for i, target in enumerate(targets) if target.tree.kind == Starred.KIND), None)
         count = len(targets)
+        if star is not None and isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
+            self._unpack_list(targets, star, value, range)
+            return
         elements = value.as_tuple(range, self.graph, count if star is None else None)
         if star is None:
             if len(elements) != count:
@@ -187,6 +190,22 @@ class AssignmentEmitter(PythonOperatorEmitter):
         starred = Starred(targets[star].tree).value
         self._assign(starred, SimpleValue(self._starred_list(rest, range)), range)
         self.assign_targets(targets[star + 1 :], elements[end:], range)
+
+    def _unpack_list(self, targets: Sequence[Expr], star: int, xs: SimpleValue, range: SourceRange) -> None:
+        """``a, *b, c = xs`` of a list: its length is asked, and what is left between becomes a list."""
+        graph, least = self.graph, len(targets) - 1
+        length = self.insert("aten::len", range, xs.value)
+        least_value, star_value = self.literal(least, range), self.literal(star, range)
+        self.from_library("check_length", range, length, least_value)
+        behind = least - star
+        for position, target in enumerate(targets):
+            if position == star:
+                end = self.insert("aten::sub", range, length, behind)
+                rest = self.insert("aten::slice", range, xs.value, star_value, end, 1)
+                self._assign(Starred(target.tree).value, SimpleValue(rest), range)
+            else:
+                index = self.literal(position if position < star else position - len(targets), range)
+                self._assign(target, xs.item(range, graph, index), range)
 
     def _starred_list(self, values: Sequence[Value], range: SourceRange) -> Value:
         """What a starred target holds: a list, as in Python; a tuple where the elements are of different types."""
@@ -243,6 +262,8 @@ class AssignmentEmitter(PythonOperatorEmitter):
     def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
         operator, range = statement.operator, statement.range
         type = current.type
+        if is_set(current):
+            return self.augment_set(range, operator, current, rhs, self.environment.origin_of(statement.target))
         arguments = [self.argument(rhs, statement.value.range)]
         itself = self.argument(current, statement.target.range)
         changed = isinstance(type, TensorType) or (isinstance(type, ListType) and operator in ("+", "*"))

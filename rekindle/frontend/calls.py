@@ -9,10 +9,12 @@ from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedEr
 from rekindle.frontend.classes import NewObject
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, LoopEmitter
+from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
+from rekindle.ir.graph import Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
     NONE,
@@ -184,9 +186,34 @@ class CallEmitter(LoopEmitter):
         inputs = self._expect(call, 2, 3)
         name = self._literal_name(inputs[1], "getattr")
         base = self.emit_sugared(inputs[0])
-        if len(inputs) == 3 and not base.has_attribute(call.range, self.graph, name):
-            return self.emit_sugared(inputs[2])
+        if len(inputs) == 3:
+            asked = base.ask_attribute(call.range, self.graph, name)
+            if asked is not None:
+                return SimpleValue(self._attribute_or(call, asked, base, name, inputs[2]))
+            if not base.has_attribute(call.range, self.graph, name):
+                return self.emit_sugared(inputs[2])
         return base.attribute(call.range, self.graph, name)
+
+    def _attribute_or(self, call: Apply, asked: Value, base: SugaredValue, name: str, default: Expr) -> Value:
+        """``getattr(base, name, default)`` where only the program can tell whether there is such an attribute."""
+        range = call.range
+        node, true, false = self.branch(
+            range,
+            asked,
+            Refinements(),
+            lambda: base.attribute(range, self.graph, name).as_value(range, self.graph),
+            lambda: self.emit_expression(default, base.attribute_type(name)),
+        )
+        return node.add_output(self.join_types(range, true, false))
+
+    def _setattr(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``setattr(base, "name", value)``"""
+        inputs = self._expect(call, 3, 3)
+        name = self._literal_name(inputs[1], "setattr")
+        base = self.emit_sugared(inputs[0])
+        value = self.emit_expression(inputs[2], base.attribute_type(name))
+        base.set_attribute(call.range, self.graph, name, value)
+        return SimpleValue(self.graph.insert_constant(None, range=call.range))
 
     def _literal_name(self, expr: Expr, form: str) -> str:
         if expr.tree.kind != StringLiteral.KIND:
@@ -242,6 +269,7 @@ class CallEmitter(LoopEmitter):
         "tuple": _tuple,
         "dict": _dict,
         "getattr": _getattr,
+        "setattr": _setattr,
         "hasattr": _question,
         "isinstance": _question,
         "annotate": _annotate,

@@ -265,8 +265,11 @@ class ConditionEmitter(ExpressionEmitter):
             raise UnsupportedError(
                 "hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR
             )
-        found = self.emit_sugared(object).has_attribute(object.range, self.graph, StringLiteral(name.tree).text)
-        return self._static(call.range, found)
+        base, text = self.emit_sugared(object), StringLiteral(name.tree).text
+        asked = base.ask_attribute(object.range, self.graph, text)
+        if asked is not None:
+            return Condition(asked)
+        return self._static(call.range, base.has_attribute(object.range, self.graph, text))
 
     def emit_isinstance(self, call: Apply) -> Condition:
         object, classes = call.inputs

@@ -90,6 +90,10 @@ class Emission:
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
         self.loop = LoopKind.NONE
         self.shared: dict[int, Value | None] = {}
+        self.starred: dict[int, SugaredValue] = {}
+        """What starred items of a literal mean, by the identity of their trees, until the literal is put together."""
+        self.order_free: set[int] = set()
+        """What loops may go over in any order, by the identity of the trees."""
         """Trees, by id, that stand in two places and run once: the middle of ``a < b < c``. None: they have not yet."""
         self._constants: dict[tuple[type, object], Value] = {}
 

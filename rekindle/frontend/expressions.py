@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from rekindle.errors import (
@@ -17,7 +20,7 @@ from rekindle.errors import (
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.explaining import Explaining
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.inference import DICT, LIST
+from rekindle.frontend.inference import DICT, LIST, SET
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
@@ -126,6 +129,9 @@ class ExpressionEmitter(Explaining):
     def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
         raise NotImplementedError
 
+    def list_of(self, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
+        raise NotImplementedError
+
     def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         raise NotImplementedError
 
@@ -218,12 +224,42 @@ class ExpressionEmitter(Explaining):
 
     def _emit_list(self, expr: Expr, hint: Type | None) -> SugaredValue:
         items = ListLiteral(expr.tree).items
+        if any(item.tree.kind == Starred.KIND for item in items):
+            joined = self._joined_list(expr, items, hint)
+            if joined is not None:
+                return SimpleValue(joined)
         wanted = _member_of_kind(hint, ListType)
         element_hint = wanted.element if isinstance(wanted, ListType) else None
         found = self._emit_meanings_of(items, [element_hint] * len(items))
         if wanted is None and any(item.stays_itself for _, item in found):
             return SugaredTuple([item for _, item in found])  # functions or modules, to loop over
         return SimpleValue(self._list_of_items(expr, items, self._values_of(found), wanted))
+
+    def _joined_list(self, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
+        """``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; None where all lengths are known."""
+        for item in items:
+            if item.tree.kind == Starred.KIND:
+                self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
+        open_ended = [self._is_open_ended(item) for item in items]
+        if not any(open_ended):
+            return None
+        parts: list[SugaredValue] = []
+        for is_open, group in groupby(zip(open_ended, items, strict=True), key=itemgetter(0)):
+            if is_open:
+                parts += [self.starred.pop(id(item.tree)) for _, item in group]
+            else:
+                parts.append(self._emit_list(ListLiteral.create(expr.range, [item for _, item in group]), hint))
+        lists = [self.list_of(expr.range, part, None) for part in parts]
+        return reduce(lambda a, b: self.call_builtin("aten::add", expr.range, a, b), lists)
+
+    def _is_open_ended(self, item: Expr) -> bool:
+        """Whether an item of a literal stands for elements whose number is known only when the program runs."""
+        found = self.starred.get(id(item.tree))
+        if found is None:
+            return False
+        if isinstance(found, SimpleValue):
+            return not isinstance(found.value.type, TupleType)
+        return found.static_length is None
 
     def _list_of_items(self, expr: Expr, items: Sequence[Expr], values: list[Value], wanted: Type | None) -> Value:
         element_hint = wanted.element if isinstance(wanted, ListType) else None
@@ -314,8 +350,8 @@ class ExpressionEmitter(Explaining):
         for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
             try:
                 if item.tree.kind == Starred.KIND:
-                    inner = Starred(item.tree).value
-                    elements = self.emit_sugared(inner).as_tuple(item.range, self.graph)
+                    known = self.starred.pop(id(item.tree), None)
+                    elements = (known or self.emit_sugared(Starred(item.tree).value)).as_tuple(item.range, self.graph)
                 else:
                     elements = [self.emit_sugared(item, 1, hint)]
                 found += [(item, self._simplified(element, item)) for element in elements]
@@ -453,7 +489,9 @@ class ExpressionEmitter(Explaining):
     def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
         """The dict that ``expr`` names is to have such a key, and such a value under it."""
         origin = self.environment.origin_of(expr)
-        if origin is not None and origin.kind == DICT:
+        if origin is not None and origin.kind == SET:
+            self.evidence.learn(origin, key=key.type)
+        elif origin is not None and origin.kind == DICT:
             if item is None or item.node.kind == "prim::EmptyListLiteral":
                 self.evidence.learn(origin, key=key.type)
             else:
@@ -497,6 +535,8 @@ class ExpressionEmitter(Explaining):
             self.evidence.learn(origin, element=type.element)
         elif origin.kind == DICT and isinstance(type, DictType):
             self.evidence.learn(origin, key=type.key, value=type.value)
+        elif origin.kind == SET and isinstance(type, DictType):
+            self.evidence.learn(origin, key=type.key)
 
     def _emit_tolist(self, call: Apply, tensor: Value, hint: Type | None) -> Value:
         """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""
@@ -627,6 +667,4 @@ _REFUSED: Final = {
     "dots": "'...' is only supported within subscripts",
     "starred": "'*' is only supported in calls, literals and assignments",
     "slice": "a slice is only supported within subscripts",
-    "set_literal": "sets are not supported; use a list, or a dict with the elements as keys",
-    "set_comp": "sets are not supported; use a list, or a dict with the elements as keys",
 }

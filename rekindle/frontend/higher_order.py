@@ -16,7 +16,7 @@ from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
-from rekindle.syntax.views import Apply, Var
+from rekindle.syntax.views import Apply, Expr, Var
 
 
 class MappedValue(SugaredValue):
@@ -208,7 +208,12 @@ class HigherOrderEmitter(CallEmitter):
 
     def _sorted(self, call: Apply) -> SugaredValue:
         (source,) = self._expect(call, 1, 1)
-        return SimpleValue(self._sorted_by(call, self.list_from(self.emit_sugared(source), source.range)))
+        return SimpleValue(self._sorted_by(call, self.unordered_list(call, source)))
+
+    def unordered_list(self, call: Apply, source: Expr) -> Value:
+        """The elements of ``source``, as a list, for a call whose answer tells nothing of their order but by its
+        ``key``."""
+        return self.list_from(self.emit_sugared(source), source.range)
 
     def _sort_in_place(self, call: Apply) -> SugaredValue | None:
         """``xs.sort(key=…)``; None for other calls."""
@@ -237,23 +242,26 @@ class HigherOrderEmitter(CallEmitter):
         range = call.range
         key, options = self._keys_and_options(call, ("default",))
         if len(call.inputs) == 1:
-            xs = self.list_from(self.emit_sugared(call.inputs[0]), call.inputs[0].range)
+            xs = self.unordered_list(call, call.inputs[0])
         else:
             xs = self.list_of(range, SugaredTuple([self.emit_sugared(item) for item in call.inputs]), None)
-        what = self.graph.insert_constant(_said_of_nothing(name), range=range)
-        largest = self.graph.insert_constant(name == "max", range=range)
         keys = self._keys(xs, key, range)
-        arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
 
         def found() -> Value:
-            result = library_function("first_by").call_with(range, self.graph, arguments, {})
-            return result.as_value(range, self.graph)
+            return self.first_by(range, xs, keys, name)
 
         if "default" not in options:
             return SimpleValue(found())
         is_empty = self.insert("aten::eq", range, self.insert("aten::len", range, xs), 0)
         node, true, false = self.branch(range, is_empty, Refinements(), lambda: options["default"], found)
         return SimpleValue(node.add_output(self.join_types(range, true, false)))
+
+    def first_by(self, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
+        """The first element of a list with the smallest key, or with the largest, as ``name`` says."""
+        what = self.graph.insert_constant(_said_of_nothing(name), range=range)
+        largest = self.graph.insert_constant(name == "max", range=range)
+        arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
+        return library_function("first_by").call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
 
     # -------------------------------------------------------------------------------------------- functools, itertools
 

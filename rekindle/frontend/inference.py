@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from rekindle.errors import Diagnostics
-from rekindle.ir.types import NONE, STRING, TENSOR, DictType, ListType, Type, optional, unify, unshaped
+from rekindle.ir.types import BOOL, INT, NONE, STRING, TENSOR, DictType, ListType, Type, optional, unify, unshaped
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, Const, DictLiteral, Expr, ListLiteral, NoneLiteral, UnaryOp, Var
 
@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 LIST: Final = "list"
 DICT: Final = "dict"
+SET: Final = "set"
 NOTHING: Final = "None"
 NUMBER: Final = "number"
 """What the first assignment of a variable was."""
@@ -52,6 +53,9 @@ class Evidence:
             element = self.shown.get((statement, "element"))
             return None if element is None else ListType(element)
         value = self.shown.get((statement, "value"))
+        if origin.kind == SET:
+            key = self.shown.get((statement, "key"))
+            return None if key is None else DictType(key, BOOL, "set")
         if origin.kind == DICT:
             key = self.shown.get((statement, "key"))
             return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
@@ -75,7 +79,11 @@ class Evidence:
             raise Reinference
 
 
-_ASSUMED: Final[dict[str, Type]] = {LIST: ListType(TENSOR), DICT: DictType(STRING, TENSOR)}
+_ASSUMED: Final[dict[str, Type]] = {
+    LIST: ListType(TENSOR),
+    DICT: DictType(STRING, TENSOR),
+    SET: DictType(INT, BOOL, "set"),
+}
 
 
 def kind_of_origin(value: Expr) -> str | None:
@@ -92,7 +100,7 @@ def kind_of_origin(value: Expr) -> str | None:
     if kind == Apply.KIND:
         call = Apply(value.tree)
         name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
-        if name in (LIST, DICT) and not call.inputs and not call.attributes:
+        if name in (LIST, DICT, SET) and not call.inputs and not call.attributes:
             return name
     return None
 
@@ -108,6 +116,8 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
         evidence.learn(origin, element=actual.element)
     elif origin.kind == DICT and isinstance(actual, DictType):
         evidence.learn(origin, key=actual.key, value=actual.value)
+    elif origin.kind == SET and isinstance(actual, DictType) and actual.is_set:
+        evidence.learn(origin, key=actual.key)
     elif origin.kind == NOTHING and expected == NONE:
         evidence.learn(origin, value=optional(actual))
     elif origin.kind == NUMBER and _takes_over(expected, actual):

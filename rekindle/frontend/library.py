@@ -13,7 +13,7 @@ from rekindle.errors import Source, SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Call, EmptyResolver, Keywords, StaticValue, SugaredValue
-from rekindle.frontend.values import SimpleValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
@@ -270,6 +270,10 @@ def int_power(base: int, exponent: int) -> int:
             factor *= factor
     return result
 
+def check_length(length: int, least: int):
+    if length < least:
+        raise ValueError(f"not enough values to unpack (expected at least {least}, got {length})")
+
 def repeated_text(text: str, times: int):
     out = ""
     for _ in range(times):
@@ -277,7 +281,55 @@ def repeated_text(text: str, times: int):
     return out
 """
 
-_TEXTS: Final = (CONTAINERS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
+SETS: Final = """
+def put_all(found, xs):
+    for x in xs:
+        put(found, x, True)
+
+def keep_all(found, xs):
+    for x in members(found):
+        if x not in xs:
+            drop(found, x)
+
+def drop_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+
+def swap_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+        else:
+            put(found, x, True)
+
+def discard(found, x):
+    if x in found:
+        drop(found, x)
+
+def has_all(found, xs):
+    for x in xs:
+        if x not in found:
+            return False
+    return True
+
+def has_none(found, xs):
+    for x in xs:
+        if x in found:
+            return False
+    return True
+
+def has_more(found, xs):
+    return len(found) > len(xs) and has_all(found, xs)
+
+def same_set(found, xs):
+    return len(found) == len(xs) and has_all(found, xs)
+"""
+
+_OPERATORS: Final = {"put": "aten::_set_item", "drop": "aten::Delete", "members": "aten::keys"}
+"""What the texts call operators of dicts that sets do not have."""
+
+_TEXTS: Final = (CONTAINERS, SETS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
 
 
 @lru_cache(maxsize=1)
@@ -330,4 +382,6 @@ class _LibraryResolver(EmptyResolver):
     """The functions of the texts know each other."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        if name in _OPERATORS:
+            return BuiltinFunction(_OPERATORS[name])
         return library_function(name) if name in _functions() else None

@@ -10,22 +10,40 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.higher_order import HigherOrderEmitter
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.library import library_function
+from rekindle.frontend.set_values import check_shown
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, NoneType, TensorType, Type, without_none
+from rekindle.ir.types import (
+    FLOAT,
+    INT,
+    STRING,
+    DictType,
+    ListType,
+    NoneType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    without_none,
+)
 from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript, Var
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
 
 
+_NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
+"""Arguments that whoever is called looks at himself."""
+
+
 class PythonOperatorEmitter(HigherOrderEmitter):
     """Emits what is made of several operators."""
 
-    def _from_library(self, name: str, range: SourceRange, *values: Value) -> Value:
+    def from_library(self, name: str, range: SourceRange, *values: Value) -> Value:
+        """What the function of the library's texts gives for these values."""
         arguments = [SimpleValue(value) for value in values]
         return library_function(name).call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
 
@@ -36,14 +54,14 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         if operator == "**" and lhs.type == INT and rhs.type == INT:
             return self._int_power(lhs, rhs, range)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
-            return self._from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
+            return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
         if operator in ("==", "!="):
             return self._special_equality(operator, lhs, rhs, range)
         if operator in _LISTS_COMPARED and isinstance(lhs.type, ListType) and isinstance(rhs.type, ListType):
             changed, if_equal = _LISTS_COMPARED[operator]
             first, second = (rhs, lhs) if changed else (lhs, rhs)
             equal = self.graph.insert_constant(if_equal, range=range)
-            return self._from_library("less_lists", range, first, second, equal)
+            return self.from_library("less_lists", range, first, second, equal)
         return None
 
     def _int_power(self, base: Value, exponent: Value, range: SourceRange) -> Value | None:
@@ -51,13 +69,13 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         power = constant_int(exponent)
         if power is None or power < 0:
             return None
-        return self._from_library("int_power", range, base, exponent)
+        return self.from_library("int_power", range, base, exponent)
 
     def _special_equality(self, operator: str, lhs: Value, rhs: Value, range: SourceRange) -> Value | None:
         if isinstance(rhs.type, NoneType) and isinstance(without_none(lhs.type), (ListType, DictType)):
             return self.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, lhs, rhs)
         if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
-            equal = self._from_library("equal_dicts", range, lhs, rhs)
+            equal = self.from_library("equal_dicts", range, lhs, rhs)
             return equal if operator == "==" else self.insert("aten::__not__", range, equal)
         return None
 
@@ -77,7 +95,7 @@ class PythonOperatorEmitter(HigherOrderEmitter):
             self.graph.insert_constant(None, range=range) if part is None else self.emit_expression(part)
             for part in (slice.start, slice.stop)
         ]
-        self._from_library("assign_slice", range, base, *bounds, items)
+        self.from_library("assign_slice", range, base, *bounds, items)
 
     # -------------------------------------------------------------------------------------------------------- builtins
 
@@ -121,9 +139,28 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         arguments = [CallArgument(first, range=call.inputs[0].range), *rest]
         return callee.call(Call(call.callee.range, self.graph, arguments))
 
+    def _least(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        return self._extreme(call, "min")
+
+    def _greatest(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        return self._extreme(call, "max")
+
+    def _extreme(self, call: Apply, name: str) -> SugaredValue | None:
+        """``min(xs)`` of strings, tuples and lists, for which there is no operator."""
+        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+            return None
+        value = self.emit_expression(call.inputs[0])
+        type = value.type
+        element = type.key if isinstance(type, DictType) else type.element if isinstance(type, ListType) else None
+        if not isinstance(element, (StringType, TupleType, ListType)):
+            return self._of_emitted(call, value)
+        xs = value if isinstance(type, ListType) else self.insert("aten::keys", call.range, value)
+        return SimpleValue(self.first_by(call.range, xs, xs, name))
+
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
         value = self.emit_expression(item)
+        check_shown("aten::format", [value.type], call.range)
         template = self.graph.insert_constant("{!r}", range=call.range)
         return SimpleValue(self.insert("aten::format", call.range, template, value))
 
@@ -199,5 +236,7 @@ _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None],
     "round": PythonOperatorEmitter._round,
     "repr": PythonOperatorEmitter._repr,
     "print": PythonOperatorEmitter._print,
+    "min": PythonOperatorEmitter._least,
+    "max": PythonOperatorEmitter._greatest,
 }
 """Builtins of which some calls are put together of operators."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.set_values import check_shown
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -159,6 +160,7 @@ class PrintValue(StaticValue):
         if call.kwargs:
             raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
         inputs = [item.materialise(call.graph) for item in call.args]
+        check_shown("prim::Print", [item.type for item in inputs], call.range)
         call.graph.insert_node(call.graph.create("prim::Print", inputs, outputs=0, range=call.range))
         return none_value(call.range, call.graph)
 
@@ -248,6 +250,7 @@ class NewStyleString(SugaredValue):
                 "format takes no keyword arguments here", call.range, hint="number the fields instead: '{0}'"
             )
         template = CallArgument(self.template, range=call.range)
+        check_shown("aten::format", [item.type for item in call.args], call.range)
         return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", [template, *call.args], []))
 
 
@@ -276,7 +279,21 @@ def _exceptions() -> dict[str, SugaredValue]:
 
 
 _FORMS: Final = (
-    *("range", "zip", "enumerate", "isinstance", "getattr", "hasattr", "list", "dict", "tuple", "reversed"),
+    *(
+        "range",
+        "zip",
+        "enumerate",
+        "isinstance",
+        "getattr",
+        "hasattr",
+        "setattr",
+        "list",
+        "dict",
+        "tuple",
+        "reversed",
+        "set",
+        "frozenset",
+    ),
     *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter", "$has_length"),
 )
 

@@ -72,6 +72,10 @@ class SugaredValue:
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         raise UnsupportedError(f"hasattr cannot be asked of {self.description}", range)
 
+    def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
+        """Whether this has an attribute, where only the program can tell; None where the compiler knows."""
+        return None
+
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         """``self.name = value``"""
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)

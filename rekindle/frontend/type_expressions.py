@@ -75,6 +75,13 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "Optional": (1, lambda args: optional(args[0])),
     "Dict": (2, lambda args: DictType(args[0], args[1])),
     "dict": (2, lambda args: DictType(args[0], args[1])),
+    "OrderedDict": (2, lambda args: DictType(args[0], args[1], "OrderedDict")),
+    "DefaultDict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
+    "defaultdict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
+    "Set": (1, lambda args: DictType(args[0], BOOL, "set")),
+    "set": (1, lambda args: DictType(args[0], BOOL, "set")),
+    "FrozenSet": (1, lambda args: DictType(args[0], BOOL, "frozenset")),
+    "frozenset": (1, lambda args: DictType(args[0], BOOL, "frozenset")),
     "Tuple": (None, lambda args: TupleType(tuple(args))),
     "tuple": (None, lambda args: TupleType(tuple(args))),
     "Union": (None, union),
@@ -121,6 +128,11 @@ def _quoted(text: str, range: SourceRange) -> Expr:
     return ExpressionParser(lexer).whole()
 
 
+_NEED_ELEMENTS: Final = frozenset(
+    {"List", "list", "Dict", "dict", "Tuple", "tuple", "Set", "set", "FrozenSet", "frozenset", "Optional", "Union"}
+)
+
+
 def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
     """The type called ``name``, which may be dotted."""
     found = resolver.resolve_type(name, range)
@@ -128,7 +140,7 @@ def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
         found = SIMPLE_TYPES.get(name)
     if found is not None:
         return found
-    if _strip(name) in ("List", "list", "Dict", "dict", "Tuple", "tuple", "Optional", "Union"):
+    if _strip(name) in _NEED_ELEMENTS:
         raise UnsupportedError(
             f"'{name}' needs the types of its elements here",
             range,

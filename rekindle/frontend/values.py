@@ -28,6 +28,7 @@ from rekindle.frontend.insertion import (
 )
 from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.python_signatures import call_as_python_does
+from rekindle.frontend.set_values import given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
@@ -109,6 +110,8 @@ class SimpleValue(SugaredValue):
 
     def _find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         value, type = self.value, self.value.type
+        if isinstance(type, DictType) and type.is_set:
+            return set_attribute(range, value, type, name)
         if isinstance(type, TensorType) and name in TENSOR_PROPERTIES:
             kind = _OPERATOR_OF_PROPERTY.get(name, f"{TENSOR_PROPERTIES[name]}::{name}")
             if name == "shape":
@@ -229,6 +232,8 @@ class SimpleValue(SugaredValue):
         type = self.value.type
         if isinstance(type, (ListType, StringType, TensorType)):
             return self
+        if isinstance(type, DictType) and type.is_set:
+            raise refuse_order(range)
         if isinstance(type, DictType):
             return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
         if isinstance(type, TupleType):
@@ -454,12 +459,15 @@ class BuiltinFunction(SugaredValue):
 
     def call(self, call: Call) -> SugaredValue:
         kind, itself = self.kind, self.self_value
+        args = call.args
+        if any(item.type.contained for item in args):
+            args = given_sets(kind, args, call.graph, call.range)
         try:
             return SimpleValue(
-                insert_builtin_call(call.range, call.graph, kind, call.args, call.kwargs, itself, self.preferred)
+                insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
             )
         except SchemaError:
-            made = call_as_python_does(call.range, call.graph, kind, call.args, call.kwargs, itself)
+            made = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
             if made is None:
                 raise
             return SimpleValue(made)

@@ -254,6 +254,12 @@ class ScriptModule(torch.nn.Module, Savable):
                 return found
             if name in _OF_FORWARD and "forward" in type.methods:
                 return getattr(Method(self, type.methods["forward"]), name)
+            slot = type.attributes.get(name)
+            if slot is not None and slot.initial is not None:
+                own[name] = slot.initial()
+                return own[name]
+            if slot is not None and slot.is_made_by_program:
+                raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
             raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
         raise AttributeError(f"'{name}': the module is not initialised")
 

@@ -17,14 +17,14 @@ import torch
 from rekindle.errors import ArgumentError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, InterfaceType, OptionalType, Type, mismatch_note
+from rekindle.ir.types import NONE, ClassType, DictType, InterfaceType, OptionalType, Type, mismatch_note
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
     NoMatch,
     class_of,
     converter_for,
+    differs_in_python,
     exact_class,
-    holds_named_tuple,
     takes_conversion,
     to_python as to_python,
 )
@@ -64,7 +64,7 @@ class Binder:
         self.schema = schema
         self._converters = [converter_for(argument.type) for argument in schema.arguments]
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
-        self._gives_as_is = not holds_named_tuple(self._result)
+        self._gives_as_is = not differs_in_python(self._result)
 
     @cached_property
     def bind(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]:
@@ -73,11 +73,30 @@ class Binder:
 
     def runner(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
         """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
+        if any(map(_is_written_set, self.schema.arguments)):
+            return self._runner_over_sets(execute)
         if self._gives_as_is:
             return self._written("record, args, kwargs", "execute(record, {})", {"execute": execute})
         return self._written(
             "record, args, kwargs", "result(execute(record, {}))", {"execute": execute, "result": self.result}
         )
+
+    def _runner_over_sets(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
+        """What calls a function that is given sets, which are dicts to it: what it does to these, the sets see."""
+        places = [index for index, item in enumerate(self.schema.arguments) if _is_written_set(item)]
+
+        def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+            given = args if not kwargs and len(args) == len(self.schema.arguments) else self._arrange(args, kwargs)
+            taken = self.bind(given, {})
+            try:
+                return self.result(execute(record, taken))
+            finally:
+                for index in places:
+                    if given[index] != taken[index].keys():
+                        given[index].clear()
+                        given[index].update(taken[index])
+
+        return run
 
     def _written(self, parameters: str, use: str, names: dict[str, Any]) -> Callable[..., Any]:
         names = {**names, "arrange": self._arrange, "convert": self._convert}
@@ -169,6 +188,11 @@ def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str,
         if test:
             yield f" if {test}: a{index} = convert({index}, a{index})"
     yield f" return {use.format(f'({everything})')}"
+
+
+def _is_written_set(argument: Argument) -> bool:
+    """Whether the argument is a set that the function may change."""
+    return isinstance(argument.type, DictType) and argument.type.python == "set"
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:

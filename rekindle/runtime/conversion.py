@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 import operator
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -288,7 +290,21 @@ def _list(type: ListType) -> Converter:
 _type = type
 
 
+def _set(type: DictType) -> Converter:
+    """A set comes in as a dict: what the program does to it, :class:`Binder` does to the set."""
+    key = converter_for(type.key)
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, Set):
+            raise NoMatch(type, value)
+        return {_within(key, item, f" at {item!r}"): True for item in value}
+
+    return convert
+
+
 def _dict(type: DictType) -> Converter:
+    if type.is_set:
+        return _set(type)
     key, item = converter_for(type.key), converter_for(type.value)
     exact_keys, exact_items = {exact_class(type.key)}, {exact_class(type.value)}
 
@@ -521,19 +537,20 @@ _MAKERS: dict[str, Callable[[Any], Converter]] = {
 
 
 def to_python(value: Any, type: Type) -> Any:
-    """A result for Python's user: NamedTuples as instances of their class, wherever they stand."""
-    return value if not holds_named_tuple(type) else _named(value, type)
+    """A result for Python's user: NamedTuples, sets and the like as instances of their class, wherever they stand."""
+    return value if not differs_in_python(type) else _named(value, type)
 
 
 @cache
-def holds_named_tuple(type: Type) -> bool:
-    """Whether results of this type may have NamedTuples in them."""
+def differs_in_python(type: Type) -> bool:
+    """Whether results of this type may have in them what Python has other classes for: NamedTuples, sets."""
     is_named = isinstance(type, TupleType) and type.fields is not None
-    return is_named or any(map(holds_named_tuple, type.contained))
+    is_other = isinstance(type, DictType) and type.python != ""
+    return is_named or is_other or any(map(differs_in_python, type.contained))
 
 
 def _named(value: Any, type: Type) -> Any:
-    if not holds_named_tuple(type) or value is None:
+    if not differs_in_python(type) or value is None:
         return value
     if isinstance(type, TupleType) and isinstance(value, tuple):
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
@@ -547,5 +564,27 @@ def _named(value: Any, type: Type) -> Any:
     if isinstance(type, ListType) and isinstance(value, list):
         value[:] = [_named(item, type.element) for item in value]
     if isinstance(type, DictType) and isinstance(value, dict):
+        if type.is_set:
+            return set(value) if type.python == "set" else frozenset(value)
         value.update({key: _named(item, type.value) for key, item in value.items()})
+        if type.python and builtins.type(value) is dict:
+            return _as_class(value, type)
     return value
+
+
+def _as_class(value: dict[Any, Any], type: DictType) -> Any:
+    """A dict as the class that Python has in its place."""
+    if type.python == "OrderedDict":
+        return OrderedDict(value)
+    return defaultdict(_FACTORIES.get(type.value.kind), value)
+
+
+_FACTORIES: Final[dict[str, builtins.type]] = {
+    IntType.kind: int,
+    FloatType.kind: float,
+    BoolType.kind: bool,
+    StringType.kind: str,
+    ListType.kind: list,
+    DictType.kind: dict,
+}
+"""What makes the values of a ``defaultdict``, by the kinds of their types."""

@@ -161,7 +161,10 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     list: lambda args: ListType(args[0]),
     collections.abc.Sequence: lambda args: ListType(args[0]),
     dict: lambda args: DictType(args[0], args[1]),
-    collections.OrderedDict: lambda args: DictType(args[0], args[1]),
+    collections.OrderedDict: lambda args: DictType(args[0], args[1], "OrderedDict"),
+    collections.defaultdict: lambda args: DictType(args[0], args[1], "defaultdict"),
+    set: lambda args: DictType(args[0], BOOL, "set"),
+    frozenset: lambda args: DictType(args[0], BOOL, "frozenset"),
     torch.futures.Future: lambda args: FutureType(args[0]),
     Future: lambda args: FutureType(args[0]),
     torch.jit.Future: lambda args: FutureType(args[0]),
@@ -295,14 +298,12 @@ def spell_annotation(annotation: object) -> str:
 
 
 def _hint(annotation: Any) -> str | None:
-    examples = ((list, "List[int]"), (dict, "Dict[str, int]"), (tuple, "Tuple[int, str]"))
+    examples = ((list, "List[int]"), (dict, "Dict[str, int]"), (tuple, "Tuple[int, str]"), (set, "Set[int]"))
     example = next((text for cls, text in examples if annotation is cls), None)  # it may have no hash
     if example is not None:
         return f"say of what: {example}"
     if annotation is typing.Optional:
         return "say of what: Optional[int]"
-    if annotation is set or get_origin(annotation) is set:
-        return "sets are not supported; use a List, or a Dict with the elements as keys"
     if inspect.isclass(annotation) and issubclass(annotation, torch.nn.Module):
         return "a module is a part of another module, not an argument; use an attribute of self"
     if get_origin(annotation) is collections.abc.Callable or annotation is typing.Callable:

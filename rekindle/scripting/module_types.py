@@ -18,6 +18,7 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import is_parametrized
 
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
+from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
 from rekindle.ir.types.named import AttributeKind
@@ -113,6 +114,8 @@ class ConcreteModuleType:
         """The hooks of such modules that programs call."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
+        self.asked: dict[str, Graph] = {}
+        """The attributes that were read or asked for before any method had made them, and in which method."""
 
     def _find_method(self, name: str) -> FunctionRecord | None:
         if find_method is None:
@@ -352,7 +355,7 @@ def foreign_type(module: ScriptModule) -> ConcreteModuleType:
     """What is known of a compiled module that was not made from a Python module: its type alone."""
     facts = ModuleFacts(type(module))
     found = ConcreteModuleType.__new__(ConcreteModuleType)
-    found.facts, found.type, found.is_compiled = facts, module._rekindle_type, True
+    found.facts, found.type, found.is_compiled, found.asked = facts, module._rekindle_type, True, {}
     return found
 
 

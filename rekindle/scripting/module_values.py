@@ -34,6 +34,7 @@ from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import GenericMethod
 from rekindle.scripting.hooks import HookedCall
+from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_choice import Choice
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
@@ -217,6 +218,18 @@ class ModuleValue(SugaredValue):
         tables = (self.facts.constants, self.facts.functions, self.facts.builtins, self.facts.methods)
         return any(name in table for table in tables) or hasattr(self.concrete.python_class, name)
 
+    def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
+        slot = self.concrete.type.attributes.get(name)
+        if slot is None and not self.has_attribute(range, graph, name):
+            if not may_be_made(self.concrete.python_class, name):
+                return None
+            slot = made_slot(self.concrete, name)
+            if slot is None:
+                note_read(self.concrete, name, graph)
+        if slot is None or not slot.is_made_by_program or slot.initial is not None:
+            return None
+        return ask(slot, self.concrete, self.value, range, graph)
+
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         """What ``self.name`` means, or None."""
         facts = self.facts
@@ -243,6 +256,11 @@ class ModuleValue(SugaredValue):
             return None
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
             return _View(self, name)
+        if may_be_made(self.concrete.python_class, name):
+            slot = made_slot(self.concrete, name)
+            if slot is not None:
+                return SimpleValue(insert_get_attribute(range, graph, self.value, name, slot.type))
+            note_read(self.concrete, name, graph)
         return self._from_class(range, graph, name)
 
     def _method(self, name: str) -> SugaredValue | None:
@@ -300,7 +318,13 @@ class ModuleValue(SugaredValue):
                 hint=f"take '{name}' out of __constants__, or Final out of its annotation",
             )
         property_of(self.concrete, name)
+        make_slot(self.concrete, name, value.type, range, graph)
         SimpleValue(self.value).set_attribute(range, graph, name, value)
+        note_made(self.concrete, self.value, name, range, graph)
+
+    def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
+        if name not in self.concrete.type.attributes and name not in self.facts.failed:
+            made_slot(self.concrete, name, type)
 
     def attribute_type(self, name: str) -> Type | None:
         """The type of the slot ``name``, which types literals that are assigned to it."""

@@ -63,10 +63,13 @@ PAST_TORCH = (
     "functions_within",
     "inference",
     "inherited_classes",
+    "made_attributes",
     "modules_past",
     "operators_past",
     "python_operators",
     "recursion_and_patterns",
+    "sets",
+    "stars",
 )
 """The files of programs that are saved and run by torch.jit, too."""
 

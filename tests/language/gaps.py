@@ -15,6 +15,7 @@ RESULT_TYPES: dict[str, str] = {}
 
 _RECURSION = "calls itself, directly or through others, which TorchScript does not know"
 _TRY = "'try' cannot be saved: TorchScript does not know it"
+_SET = "takes or gives a set, which TorchScript does not know"
 RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.result_of_recursion_is_inferred": _RECURSION,
     "recursion_and_patterns.mutual_recursion": _RECURSION,
@@ -26,6 +27,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "operators_past.masked": "the program calls the Python function 'sum'",
     "operators_past.masked_in_a_dtype": "the program calls the Python function 'cumsum'",
     "operators_past.unravelled": "the program calls the Python function 'unravel_index'",
+    **dict.fromkeys(("sets.argument_that_changes", "sets.frozen_argument", "sets.sets_within"), _SET),
     **dict.fromkeys(
         (
             "exceptions.caught_of_python",
@@ -70,5 +72,6 @@ OTHERWISE_IN_TORCH: dict[str, str] = {
     "python_operators.rounded_to_digits": _FORMATS,
     "python_operators.fields_by_name": _FORMATS,
     "python_operators.representations": _FORMATS,
+    "made_attributes.ReadsWhatIsNotThere": "what no method has made yet is saved empty",
 }
 """Programs that answer otherwise in torch.jit when they are saved here and loaded there, each with the reason."""

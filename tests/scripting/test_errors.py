@@ -215,12 +215,12 @@ def takes_callable(f: Callable[[int], int]):
 
 
 def test_annotations_that_are_not_types():
-    assert error_of(NotScriptableError, takes_set) == (
-        "the annotation set is not a type that a program can use\n"
+    assert error_of(UnsupportedError, takes_set) == (
+        "'set' needs the types of its elements here\n"
         '  File "FILE", line N\n'
         "    def takes_set(xs: set):\n"
         "                      ^^^\n"
-        "Hint: sets are not supported; use a List, or a Dict with the elements as keys"
+        "Hint: write, for example, set[int]"
     )
     assert error_of(UnsupportedError, takes_bare_list) == (
         "'list' needs the types of its elements here\n"

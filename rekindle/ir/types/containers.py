@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, NoneType, NumberType, Type, UnionBase
 
@@ -36,28 +36,43 @@ class ListType(Type):
 
 @dataclass(slots=True, frozen=True)
 class DictType(Type):
-    """A mutable dict that keeps the order of insertion."""
+    """A mutable dict that keeps the order of insertion.
+
+    ``python`` names what Python has in its place, where that is another class: the elements of a ``set`` or a
+    ``frozenset`` are the keys of a dict of bools; a ``defaultdict`` makes the zero of its values' type. Wherever a dict
+    is asked for, such a value does: to the IR, and in archives, it is a dict.
+    """
 
     kind: ClassVar[str] = "DictType"
     key: Type
     value: Type
+    python: str = ""
+
+    @property
+    def is_set(self) -> bool:
+        return self.python in ("set", "frozenset")
 
     def __str__(self) -> str:
         return f"Dict({self.key}, {self.value})"
 
     @property
     def annotation(self) -> str:
-        return f"Dict[{self.key.annotation}, {self.value.annotation}]"
+        if self.is_set:
+            return f"{'Set' if self.python == 'set' else 'FrozenSet'}[{self.key.annotation}]"
+        return f"{_DICTS[self.python]}[{self.key.annotation}, {self.value.annotation}]"
 
     @property
     def contained(self) -> tuple[Type, ...]:
         return (self.key, self.value)
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        return DictType(contained[0], contained[1])
+        return DictType(contained[0], contained[1], self.python)
 
     def accepts(self, other: Type) -> bool:
         return isinstance(other, DictType) and self.key == other.key and _same_but_refinement(self.value, other.value)
+
+
+_DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "OrderedDict"}
 
 
 def _same_but_refinement(wide: Type, narrow: Type) -> bool:

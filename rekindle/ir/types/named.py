@@ -28,6 +28,10 @@ class ClassAttribute:
     kind: AttributeKind = "attribute"
     note: str | None = field(default=None, compare=False, repr=False)
     """A hint for whoever is surprised by the type."""
+    is_made_by_program: bool = field(default=False, compare=False, repr=False)
+    """Whether a method assigns it first, so that objects do not have it from the start."""
+    initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
+    """What objects have in such a slot until then, where they have anything."""
 
 
 @dataclass(slots=True)

@@ -212,7 +212,7 @@ def filtered(xs: List[int]) -> List[int]:
     return list(filter(bool, xs))
 
 
-@refused("builtin.set", UndefinedNameError, "the name 'set' is not defined")
+@program("builtin.set", ([1, 2, 1],), ([],), torch="refuses")
 def sets(xs: List[int]) -> int:
     return len(set(xs))
 
@@ -455,16 +455,12 @@ def named_results(x: Tensor) -> Tuple[Tensor, Tensor]:
     return found.values, found.indices
 
 
-@refused(
-    "expression.set_literal",
-    UnsupportedError,
-    "sets are not supported",
-)
+@program("expression.set_literal", (1,), (2,), torch="refuses")
 def set_literal(n: int) -> int:
     return len({n, 1})
 
 
-@refused("expression.set_comprehension", UnsupportedError, "Set comprehensions are not supported.")
+@program("expression.set_comprehension", (3,), (0,), torch="refuses")
 def set_comprehension(n: int) -> int:
     return len({i for i in range(n)})
 
