@@ -248,6 +248,38 @@ def entry(dict: dict[Any, Any], key: Any) -> Any:
     return dict.get(key)
 
 
+@implements(
+    "autodiff::entries_of.str(Tensor?[] values, Dict(str, Tensor) like) -> Dict(str, Tensor)",
+    "autodiff::entries_of.int(Tensor?[] values, Dict(int, Tensor) like) -> Dict(int, Tensor)",
+    passes_on=True,
+)
+def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict[Any, Tensor]:
+    """The gradients of a dict from those of its values, as far as there are any."""
+    return {key: value for key, value in zip(like, values, strict=True) if value is not None}
+
+
+@implements(
+    "autodiff::values_of.str(Dict(str, Tensor) entries, Dict(str, Tensor) like) -> Tensor?[]",
+    "autodiff::values_of.int(Dict(int, Tensor) entries, Dict(int, Tensor) like) -> Tensor?[]",
+    passes_on=True,
+)
+def values_of(entries: dict[Any, Tensor], like: dict[Any, Tensor]) -> list[Tensor | None]:
+    """The gradients of the values of a dict, in its order."""
+    return [entries.get(key) for key in like]
+
+
+@implements("autodiff::second_of(Tensor?[]?[] pairs) -> Tensor?[]", passes_on=True)
+def second_of(pairs: Sequence[Sequence[Tensor | None] | None]) -> list[Tensor | None]:
+    """The gradients of the second of each pair."""
+    return [None if pair is None else pair[1] for pair in pairs]
+
+
+@implements("autodiff::as_second(Tensor?[] values) -> Tensor?[]?[]", passes_on=True)
+def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | None]:
+    """The gradients of pairs, of which the first of each has none."""
+    return [[None, value] for value in values]
+
+
 @implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
 def fitted(self: Tensor, value: Tensor) -> Tensor:
     """What ``self`` is when ``value`` is written to it.
@@ -310,10 +342,18 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
 @implements(
     "autodiff::or_zeros(Tensor(a)? gradient, Tensor like) -> Tensor(a)",
     "autodiff::or_zeros.list(Tensor?[]? gradient, Tensor[] like) -> Tensor[]",
+    "autodiff::or_zeros.optional(Tensor(a)? gradient, Tensor? like) -> Tensor(a)?",
+    "autodiff::or_zeros.dict_str(Dict(str, Tensor)? gradient, Dict(str, Tensor) like) -> Dict(str, Tensor)",
+    "autodiff::or_zeros.dict_int(Dict(int, Tensor)? gradient, Dict(int, Tensor) like) -> Dict(int, Tensor)",
     passes_on=True,
 )
 def or_zeros(gradient: Any, like: Any) -> Any:
-    """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list."""
+    """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list or a dict; None where there is
+    no tensor."""
+    if like is None:
+        return None
+    if isinstance(like, dict):
+        return {key: or_zeros(None if gradient is None else gradient.get(key), item) for key, item in like.items()}
     if isinstance(like, list):
         return [or_zeros(None if gradient is None else gradient[index], item) for index, item in enumerate(like)]
     return torch.zeros_like(like) if gradient is None else gradient

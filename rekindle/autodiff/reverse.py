@@ -296,7 +296,8 @@ def go_back(
     scope = Scope(way, forward.block, way.graph.block)
     for root in roots:
         type = root.type if isinstance(root.type, TensorType) else gradient_type(root.type)
-        scope.add(root, way.graph.add_input("grad", optional(type) if may_be_missing else type))
+        is_optional = may_be_missing or isinstance(root.type, OptionalType)
+        scope.add(root, way.graph.add_input("grad", optional(type) if is_optional else type))
     scope.go_back(steps)
     for value in wanted:
         gradient = scope.of(value)

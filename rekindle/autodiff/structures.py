@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rekindle.autodiff.places import GradientOf, gradient_type, optional
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import NONE, TENSOR, ListType, TensorType, TupleType
+from rekindle.ir.types import NONE, TENSOR, DictType, ListType, TensorType, TupleType, Type
 from rekindle.passes.constants import constant_int
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def through(scope: Scope, node: Node) -> bool:
             _concatenation(scope, node)
         case "aten::slice" if isinstance(node.output.type, ListType):
             scope.add(node.inputs[0], _slice(scope, node, scope.as_value(scope.gradients[node.output]))[0])
+        case "aten::values" | "aten::items" if _holds_tensors(node.inputs[0].type):
+            scope.add(node.inputs[0], _values(scope, node))
         case "autodiff::plus" | "autodiff::sum_of" | "autodiff::added":
             for value in node.inputs:
                 scope.add(value, scope.of(node.output))
@@ -100,6 +102,39 @@ def _looked_up(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
     return [scope.insert("prim::DictConstruct", [scope.mirror(key), gradient], type)]
 
 
+def _holds_tensors(type: Type) -> bool:
+    return isinstance(type, DictType) and isinstance(type.value, TensorType)
+
+
+def _values(scope: Scope, node: Node) -> Value:
+    """The gradients of a dict from those of its values, or of its keys and values."""
+    gradient = scope.places.fitting(scope.as_value(scope.gradients[node.output]), gradient_type(node.output.type))
+    if node.kind == "aten::items":
+        gradient = scope.insert("autodiff::second_of", [gradient], ListType(optional(TENSOR)))
+    whole = node.inputs[0]
+    return scope.insert("autodiff::entries_of", [gradient, scope.mirror(whole)], gradient_type(whole.type))
+
+
+def _entries_of(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    inputs = [gradient, scope.mirror(node.inputs[1])]
+    return [scope.insert("autodiff::values_of", inputs, ListType(optional(TENSOR)))]
+
+
+def _values_of(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    whole = node.inputs[0]
+    inputs = [scope.places.fitting(gradient, ListType(optional(TENSOR))), scope.mirror(node.inputs[1])]
+    return [scope.insert("autodiff::entries_of", inputs, gradient_type(whole.type))]
+
+
+def _second_of(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    return [scope.insert("autodiff::as_second", [gradient], gradient_type(node.inputs[0].type))]
+
+
+def _as_second(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    given = scope.places.fitting(gradient, gradient_type(node.output.type))
+    return [scope.insert("autodiff::second_of", [given], ListType(optional(TENSOR)))]
+
+
 def _only_at(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
     place = scope.mirror(node.inputs[2])
     return [scope.insert("aten::__getitem__", [gradient, place], gradient.type.contained[0])]
@@ -135,6 +170,10 @@ _OWN: Final[dict[str, Callable[[Scope, Node, Value], list[Value | None]]]] = {
     "autodiff::only_at": _only_at,
     "autodiff::with_room": _with_room,
     "autodiff::fitted": _fitted,
+    "autodiff::entries_of": _entries_of,
+    "autodiff::values_of": _values_of,
+    "autodiff::second_of": _second_of,
+    "autodiff::as_second": _as_second,
     "prim::DictConstruct": _entries,
     "aten::__getitem__": _looked_up,
 }

@@ -10,7 +10,7 @@ from rekindle.autodiff.gradient import reverse_mode
 from rekindle.autodiff.segments import segment_loops
 from rekindle.autodiff.steps import needing_gradients, steps_of
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
+from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -72,12 +72,12 @@ def way_back(
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
     """``gradient``, or zeros like ``leaf`` where it is None."""
-    if gradient.type.is_subtype_of(leaf.type):
+    if gradient.type.is_subtype_of(leaf.type) and isinstance(leaf.type, (TensorType, ListType)):
         return gradient
     if isinstance(leaf.type, ListType) and gradient.type != NONE:
         wide = OptionalType(ListType(OptionalType(TENSOR)))
         gradient = graph.insert_node(graph.create("prim::unchecked_cast", [gradient], types=[wide])).output
-    type = leaf.type if isinstance(leaf.type, ListType) else TENSOR
+    type = TENSOR if isinstance(leaf.type, TensorType) else leaf.type
     return graph.insert_node(graph.create("autodiff::or_zeros", [gradient, leaf], types=[type])).output
 
 

@@ -12,21 +12,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.steps import is_differentiable_type
 from rekindle.autodiff.writes import functional_form, writes_to
 from rekindle.errors import DifferentiationError
-from rekindle.ir.graph import Block, Graph, Node
-from rekindle.ir.types import ClassType, TensorType
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import ClassType, FutureType, TensorType, Type
+from rekindle.passes import Inlining, run_passes
 
 
 def make_plain(graph: Graph) -> None:
     """Run what is forked in place, and detach what is computed without gradients.
 
     Raises:
-        DifferentiationError: there is something forked that is not simply waited for, or a context that is not known.
+        DifferentiationError: an argument is a future, or there is a context that is not known.
     """
     _run_in_place(graph)
     _plain_block(graph.block)
@@ -36,28 +38,49 @@ def make_plain(graph: Graph) -> None:
 
 
 def _run_in_place(graph: Graph) -> None:
+    """Run what is forked where it is forked. A future is then what it gives, wherever it goes."""
+    for value in graph.inputs:
+        if _is_future(value.type):
+            raise DifferentiationError(
+                f"gradients cannot go back through a value of type {value.type}, which is an argument",
+                hint="wait for it before, and pass what it gives",
+            )
     forks = graph.find_nodes("prim::fork")
+    if not forks:
+        return
     while forks:
         for node in forks:
-            _run_fork(graph, node)
+            forked = node.get_graph("Subgraph").copy()
+            run_passes(forked, (Inlining(),))
+            with graph.inserting_before(node):
+                (result,) = graph.insert_graph(forked, list(node.inputs))
+            node.output.replace_all_uses_with(result)
+            node.destroy()
         forks = graph.find_nodes("prim::fork")
-
-
-def _run_fork(graph: Graph, node: Node) -> None:
-    waits = [use.user for use in node.output.uses]
-    other = next((user for user in waits if user.kind != "aten::wait"), None)
-    if other is not None:
-        raise DifferentiationError(
-            "gradients cannot go back through a future that is not simply waited for",
-            node.range,
-            hint="wait for it where it was forked, or call the function",
-        )
-    with graph.inserting_before(node):
-        (result,) = graph.insert_graph(node.get_graph("Subgraph"), list(node.inputs))
-    for wait in waits:
-        wait.output.replace_all_uses_with(result)
+    for value in _values(graph.block):
+        value.type = _without_futures(value.type)
+    for wait in graph.find_nodes("aten::wait"):
+        wait.output.replace_all_uses_with(wait.input)
         wait.destroy()
-    node.destroy()
+
+
+def _is_future(type: Type) -> bool:
+    return isinstance(type, FutureType) or any(map(_is_future, type.contained))
+
+
+def _without_futures(type: Type) -> Type:
+    if isinstance(type, FutureType):
+        return _without_futures(type.element)
+    return type.with_contained([_without_futures(part) for part in type.contained]) if _is_future(type) else type
+
+
+def _values(block: Block) -> Iterator[Value]:
+    """All values of a block, and of those within."""
+    yield from block.inputs
+    for node in block.nodes:
+        yield from node.outputs
+        for inner in node.blocks:
+            yield from _values(inner)
 
 
 # ------------------------------------------------------------------------------------------------------------- contexts

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rekindle.errors import DifferentiationError
 from rekindle.ir.collection import no_collection
-from rekindle.ir.graph import Value
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, TENSOR, ListType, TensorType
 from rekindle.program.function import Function
 from rekindle.transforms.derivatives.backward import WayBack, way_back
@@ -135,10 +135,30 @@ def _forward(work: Work, way: WayBack) -> tuple[list[Value], Tree]:
     results = again.results[len(gradients) :]
     for cotangent, result in zip(cotangents, results, strict=False):
         with graph.inserting_after(result.node):
-            zeros = graph.insert("aten::zeros_like", [result])
+            zeros = _zeros_like(graph, result)
         cotangent.replace_all_uses_with(zeros)
+        _move_users_behind(zeros)
         graph.block.erase_input(cotangent.offset)
     return results, refilled(value, found)
+
+
+def _move_users_behind(value: Value) -> None:
+    """Move what uses ``value`` and stands before it, where an input stood for it, behind it: what is asked of its sizes
+    is asked as soon as can be."""
+    last = value.node
+    for use in value.uses:
+        if use.user.owning_block is last.owning_block and use.user.is_before(last):
+            use.user.move_after(last)
+            last = use.user
+            for output in use.user.outputs:
+                _move_users_behind(output)
+
+
+def _zeros_like(graph: Graph, value: Value) -> Value:
+    if isinstance(value.type, TensorType):
+        return graph.insert("aten::zeros_like", [value])
+    inputs = [graph.insert_constant(None), value]
+    return graph.insert_node(graph.create("autodiff::or_zeros", inputs, types=[value.type])).output
 
 
 @no_collection()
@@ -160,7 +180,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
             raise DifferentiationError(
                 f"there is no Jacobian of or by a value of type {each.type}",
                 work.range,
-                hint="use tuples of tensors instead of lists",
+                hint="use tensors, and tuples of them",
             )
     work.return_results()
     found: list[Tree] = [work.shaped(_jacobian(work, index)) for index in range(len(flat))]

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rekindle.autodiff.steps import is_differentiable_type
 from rekindle.errors import DifferentiationError, SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import STRING, TENSOR, DictType, ListType, TensorType, TupleType, Type
+from rekindle.ir.types import INT, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, TupleType, Type
 
 Tree = Value | tuple["Tree", ...] | dict[str, "Tree"]
 
@@ -96,11 +95,13 @@ def check_differentiable(tree: Tree, what: str, range: SourceRange | None = None
             raise DifferentiationError(
                 f"{what} {among} a value of type {leaf.type}, of which there is no gradient",
                 range,
-                hint="gradients are of tensors, and of tuples and lists of tensors",
+                hint="gradients are of tensors, and of tuples, lists and dicts of tensors, or None instead of one",
             )
 
 
 def _has_gradient(type: Type) -> bool:
-    if isinstance(type, ListType):
+    if isinstance(type, (ListType, OptionalType)):
         return isinstance(type.element, TensorType)
-    return isinstance(type, TensorType) and is_differentiable_type(type)
+    if isinstance(type, DictType):
+        return isinstance(type.value, TensorType) and type.key in (STRING, INT)
+    return isinstance(type, TensorType)

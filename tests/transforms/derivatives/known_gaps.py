@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-_FUTURES: Final = "gradients cannot go back through a future that is not simply waited for"
 _OBJECTS: Final = "gradients cannot go back through this write: it writes to an attribute of an object"
 
 KNOWN_GAPS: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        (
-            *("concurrency.in_a_loop", "concurrency.comprehensions", "concurrency.in_branches"),
-            *("concurrency.futures_as_arguments", "concurrency.in_a_dict", "concurrency.optional_arguments"),
-        ),
-        _FUTURES,
-    ),
-    "concurrency.nested": "aten::wait may write to what it is given",
     **dict.fromkeys(
         (
             *("interfaces.interface_arguments", "interfaces.interface_results", "interfaces.interface_list"),

@@ -197,6 +197,26 @@ def test_what_is_forked() -> None:
     torch.testing.assert_close(rekindle.grad(program)(x), 4 * x**3)
 
 
+def test_futures_go_where_values_go() -> None:
+    """In lists, branches and turns of loops, and to what is forked after them."""
+
+    def both(x: Tensor, before: rekindle.Future[Tensor]) -> Tensor:
+        return rekindle.wait(before) * x
+
+    def program(x: Tensor, n: int) -> Tensor:
+        futures = [rekindle.fork(cube, x * i) for i in range(n)]
+        if n > 2:
+            futures.append(rekindle.fork(both, x, futures[-1]))
+        total = x.sum()
+        for future in futures:
+            total = total + rekindle.wait(future).sum()
+        return total
+
+    x = arguments()[0]
+    torch.testing.assert_close(rekindle.grad(program)(x, 2), 1 + 3 * x**2)
+    torch.testing.assert_close(rekindle.grad(program)(x, 3), 1 + 27 * x**2 + 32 * x**3)
+
+
 def test_gradients_go_back_through_derivatives_too() -> None:
     """What a derivative computes is known to PyTorch's autograd."""
     x, y, n = arguments()
@@ -260,7 +280,7 @@ def test_refusals_of_arguments() -> None:
     assert refusal(rekindle.grad, program, argnums=()) == "argnums=() names no argument"
     assert refusal(rekindle.grad, program, argnums=1) == (
         "argument 1 of 'program' is a value of type int, of which there is no gradient\n"
-        "Hint: gradients are of tensors, and of tuples and lists of tensors"
+        "Hint: gradients are of tensors, and of tuples, lists and dicts of tensors, or None instead of one"
     )
     assert refusal(rekindle.grad, 3) == (
         "a value of class 'int' is no function\n"
