@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Final
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sets import SetEmitter, is_set
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
@@ -57,9 +59,9 @@ class AssignmentEmitter(SetEmitter):
             self._emit_declaration(statement)
             return
         targets = statement.targets
-        annotation = statement.annotation
-        if annotation is not None:
-            self._assign_annotated(targets[0], value, parse_type_expression(annotation, self.resolver))
+        declared = None if statement.annotation is None else self._declared(statement.annotation)
+        if declared is not None:
+            self._assign_annotated(targets[0], value, declared)
         elif len(targets) == 1:
             kind = kind_of_origin(value) if targets[0].tree.kind == Var.KIND else None
             if kind is None:
@@ -70,6 +72,18 @@ class AssignmentEmitter(SetEmitter):
             found = self.emit_sugared(value)
             for target in targets:
                 self._assign(target, found, value.range)
+
+    def _declared(self, annotation: Expr) -> Type | None:
+        """The type that the annotation of a variable means; None where it means what only Python has."""
+        try:
+            return parse_type_expression(annotation, self.resolver)
+        except UndefinedNameError:
+            if not all(self._is_known(name, annotation.range) for name in names_in(annotation)):
+                raise
+            return None
+
+    def _is_known(self, name: str, range: SourceRange) -> bool:
+        return self.resolver.resolve_value(name, range, self.graph) is not None or name in vars(builtins)
 
     def _assign_first(self, origin: Origin, target: Expr, value: Expr) -> None:
         """An assignment that may not tell all that the variable is to hold; uses of it may have told."""

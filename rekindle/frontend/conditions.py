@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import builtins
-from typing import Final
+import operator
+from collections.abc import Callable
+from typing import Any, Final
 
 import torch
 
-from rekindle.errors import Cause, CompileError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
-from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Value
+from rekindle.ir.schema import MISSING
 from rekindle.ir.types import (
     ANY,
     ANY_LIST,
@@ -25,6 +27,7 @@ from rekindle.ir.types import (
     NUMBER,
     STRING,
     ClassType,
+    DictType,
     ListType,
     NoneType,
     TensorType,
@@ -41,6 +44,7 @@ from rekindle.syntax.views import (
     Apply,
     BinOp,
     Expr,
+    ListLiteral,
     NoneLiteral,
     Select,
     StringLiteral,
@@ -76,8 +80,31 @@ class ConditionEmitter(ExpressionEmitter):
             found = self._type_question(Apply(expr.tree))
             if found is not None:
                 return found
-        value = self.to_bool(self.emit_expression(expr), expr.range)
-        return Condition(value, static=constant_bool(value))
+        value = self.emit_expression(expr)
+        decided = None if kind not in _COMPARISONS else self._compared(BinOp(expr.tree), value)
+        if decided is not None:
+            return self._static(expr.range, decided)
+        truth = self.to_bool(value, expr.range)
+        refinements = Refinements()
+        if kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
+            refinements = Refinements({Var(expr.tree).name.name: without_none(value.type)}, {})
+        return Condition(truth, refinements, constant_bool(truth))
+
+    def _compared(self, expr: BinOp, found: Value) -> bool | None:
+        """What a comparison gives where the compiler knows both sides, of which one is not written there; else None."""
+        compare = _DECIDED.get(found.node.kind)
+        if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
+            return None
+        sides = [constant_of(value) for value in found.node.inputs]
+        if len(sides) != 2 or MISSING in sides:
+            return None
+        try:
+            decided = compare(*sides)
+        except TypeError:
+            return None
+        if not found.has_uses:
+            found.node.destroy()
+        return decided
 
     def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
         if expr.tree.kind in ("and", "or") and hint != BOOL and not _is_chain(expr.tree):
@@ -93,12 +120,26 @@ class ConditionEmitter(ExpressionEmitter):
 
     def _among_keywords(self, expr: BinOp) -> Condition | None:
         """``"name" in kwargs``, which the compiler knows; None for other questions."""
-        if expr.lhs.tree.kind != StringLiteral.KIND or expr.rhs.tree.kind != Var.KIND:
+        if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
             return None
-        found = self.environment.find_static(Var(expr.rhs.tree).name.name)
-        if not isinstance(found, KeywordArguments):
+        if expr.rhs.tree.kind == Var.KIND and self._is_variable(Var(expr.rhs.tree).name.name):
             return None
-        return self._static(expr.range, found.contains(StringLiteral(expr.lhs.tree).text))
+        item = self.emit_expression(expr.lhs)
+        table = self.emit_sugared(expr.rhs)
+        if table.keys_are_known:
+            key = constant_of(item)
+            if key is not MISSING:
+                return self._static(expr.range, table.contains(key))
+        container = table.as_value(expr.rhs.range, self.graph)
+        if isinstance(container.type, DictType):
+            self.learn_item(expr.rhs, item)
+        value = self.binary("in", item, container, expr)
+        decided = self._compared(expr, value)
+        return Condition(value) if decided is None else self._static(expr.range, decided)
+
+    def _is_variable(self, name: str) -> bool:
+        """Whether ``name`` is a variable that holds a value of the graph."""
+        return self.environment.frame.find_type(self.environment.frame.variable(name)) is not None
 
     # -------------------------------------------------------------------------------- and, or, if-else
 
@@ -220,11 +261,14 @@ class ConditionEmitter(ExpressionEmitter):
 
     def _identity(self, expr: BinOp) -> Condition:
         positive = expr.operator == "is"
-        if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind == Var.KIND:
-            asked_for = self.environment.find_static(Var(expr.lhs.tree).name.name)
-            if asked_for is not None and asked_for.stays_itself:
+        if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
+            asked_for = self.emit_sugared(expr.lhs)
+            if asked_for.stays_itself:
                 return self._static(expr.range, not positive)
-        lhs, rhs = self.emit_expression(expr.lhs), self.emit_expression(expr.rhs)
+            lhs = asked_for.as_value(expr.lhs.range, self.graph)
+        else:
+            lhs = self.emit_expression(expr.lhs)
+        rhs = self.emit_expression(expr.rhs)
         lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
         if lhs_none and rhs_none:
             return self._static(expr.range, positive)
@@ -285,7 +329,7 @@ class ConditionEmitter(ExpressionEmitter):
             if len(answers) == 1 and None not in answers:
                 return self._static(call.range, answers == {True})
         asked = _members(self._class_info(classes))
-        if isinstance(sugared, FunctionValue):
+        if isinstance(sugared, FunctionValue) or not asked:
             return self._static(call.range, False)
         value = sugared.as_value(object.range, self.graph)
         yes: list[Type] = []
@@ -348,6 +392,16 @@ class ConditionEmitter(ExpressionEmitter):
         """The types that the second argument of isinstance names."""
         if expr.tree.kind == TupleLiteral.KIND:
             return [type for item in TupleLiteral(expr.tree).items for type in self._class_info(item)]
+        try:
+            return self._classes_named(expr)
+        except NotScriptableError:
+            return []  # no value of a program is an object of it
+        except CompileError:
+            if not self._names_foreign_class(expr):
+                raise
+            return []
+
+    def _classes_named(self, expr: Expr) -> list[Type]:
         name = dotted_name(expr)
         if name in ("list", "tuple"):
             return [ANY_LIST if name == "list" else ANY_TUPLE]
@@ -356,6 +410,15 @@ class ConditionEmitter(ExpressionEmitter):
             if found is not None:
                 return found
         return [parse_type_expression(expr, self.resolver)]
+
+    def _names_foreign_class(self, expr: Expr) -> bool:
+        """Whether ``expr`` names a class of Python of which no value of a program is an object."""
+        if expr.tree.kind not in (Var.KIND, Select.KIND):
+            return False
+        try:
+            return self.emit_sugared(expr).python_class(expr.range) is not None
+        except CompileError:
+            return False
 
     def _class_value(self, name: str, range: SourceRange) -> list[Type] | None:
         """The types behind a name that stands for a tuple of classes."""
@@ -451,6 +514,36 @@ def _possibly(part: Type, type: Type) -> bool:
     if part.kind == "NumberType":
         return type.kind in ("IntType", "FloatType", "ComplexType")
     return type.is_subtype_of(part)
+
+
+def constant_of(value: Value) -> object:
+    """What Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants; MISSING
+    where it does not know."""
+    if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
+        return value.node.attributes.get("value")
+    if value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+        items = [constant_of(item) for item in value.node.inputs]
+        if MISSING not in items:
+            return items if value.node.kind == "prim::ListConstruct" else tuple(items)
+    return MISSING
+
+
+def _is_literal(expr: Expr) -> bool:
+    if expr.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
+        return all(map(_is_literal, TupleLiteral(expr.tree).items))
+    return expr.tree.kind in ("const", "true", "false", "none", "unary_minus", StringLiteral.KIND)
+
+
+_DECIDED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "aten::eq": operator.eq,
+    "aten::ne": operator.ne,
+    "aten::lt": operator.lt,
+    "aten::le": operator.le,
+    "aten::gt": operator.gt,
+    "aten::ge": operator.ge,
+    "aten::__contains__": operator.contains,
+}
+"""Comparisons that the compiler can make itself."""
 
 
 def constant_bool(value: Value) -> bool | None:

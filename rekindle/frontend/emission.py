@@ -19,7 +19,7 @@ from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import BOOL, ClassType, Type
+from rekindle.ir.types import BOOL, ClassType, NoneType, Type, UnionBase, without_none
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Expr, Starred, Stmt
 
@@ -251,11 +251,32 @@ class Emission:
         """``bool(value)``, for a condition."""
         if value.type == BOOL:
             return value
+        if isinstance(value.type, NoneType):
+            return self.graph.insert_constant(False, range=range)
+        if isinstance(value.type, UnionBase) and value.type.is_optional:
+            return self._present_and_true(value, range)
         result = GLOBALS["bool"].call(Call(range, self.graph, [CallArgument(value, range=range)]))
         found = result.as_value(range, self.graph)
         if found.type != BOOL:
             raise TypeMismatchError(f"a condition must be a bool, got {found.type.annotation}", range)
         return found
+
+    def _present_and_true(self, value: Value, range: SourceRange) -> Value:
+        """``bool(value)`` of what may be None."""
+        nothing = self.graph.insert_constant(None, range=range)
+        present = self.insert("aten::__isnot__", range, value, nothing)
+        node, _, _ = self.branch(
+            range,
+            present,
+            Refinements(),
+            lambda: self.to_bool(self.without_none(value, range), range),
+            lambda: self.graph.insert_constant(False, range=range),
+        )
+        return node.add_output(BOOL)
+
+    def without_none(self, value: Value, range: SourceRange) -> Value:
+        """The value, which is known not to be None."""
+        return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def branch(
         self,

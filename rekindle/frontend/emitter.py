@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
@@ -111,6 +112,10 @@ def emit_function(
     return emit_body(definition, signature, resolver, diagnostics, self_binding)
 
 
+Known = Callable[[SourceRange, Graph], SugaredValue]
+"""What a name means to the compiler, made in the graph where it is used."""
+
+
 def emit_body(
     definition: Def,
     signature: Signature,
@@ -118,9 +123,11 @@ def emit_body(
     diagnostics: Diagnostics,
     self_binding: SelfBinding | None = None,
     announce: Callable[[FunctionSchema], None] | None = None,
+    known: Mapping[str, Known] = MappingProxyType({}),
 ) -> tuple[Graph, FunctionSchema]:
     """As :func:`emit_function`, of what :func:`read_signature` has given. ``announce`` is told the schema as soon as a
-    return has shown what the function gives, where it does not declare it.
+    return has shown what the function gives, where it does not declare it. ``known`` is what names mean that are no
+    parameters.
 
     Raises:
         CompileError: there are problems in ``diagnostics``, or the body adds to them.
@@ -131,6 +138,9 @@ def emit_body(
         emitter = FunctionEmitter(resolver, diagnostics, evidence)
         if announce is not None:
             emitter.returns.announce = lambda type: announce(_returning(signature.schema, type))
+        for name, make in known.items():
+            range = definition.name.range
+            emitter.environment.assign(name, range, make(range, emitter.graph))
         with nullcontext() if binding is None else binding.beginning_again():
             result = emitter.emit_definition(definition, signature.schema, self_binding, signature.given_up)
         return emitter, result

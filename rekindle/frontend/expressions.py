@@ -238,7 +238,7 @@ class ExpressionEmitter(Explaining):
     def _joined_list(self, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
         """``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; None where all lengths are known."""
         for item in items:
-            if item.tree.kind == Starred.KIND:
+            if item.tree.kind == Starred.KIND and id(item.tree) not in self.starred:
                 self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
         open_ended = [self._is_open_ended(item) for item in items]
         if not any(open_ended):
@@ -276,6 +276,10 @@ class ExpressionEmitter(Explaining):
 
     def _emit_tuple(self, expr: Expr, hint: Type | None) -> SugaredValue:
         items = TupleLiteral(expr.tree).items
+        if any(item.tree.kind == Starred.KIND for item in items):
+            joined = self._joined_list(expr, items, None)
+            if joined is not None:
+                return SimpleValue(joined)  # (*sizes, 1) is of the type of sizes
         wanted = _member_of_kind(hint, TupleType)
         hints: list[Type | None] = [None] * len(items)
         if isinstance(wanted, TupleType) and len(wanted.elements) == len(items):
@@ -465,7 +469,7 @@ class ExpressionEmitter(Explaining):
         if callee.takes_meanings:
             return callee.call_with(range, self.graph, *self.emit_meanings(call), targets)
         try:
-            args = self.emit_arguments(call.inputs)
+            args = self.emit_arguments(call.inputs, joins=isinstance(callee, BuiltinFunction))
         except CompileError as error:
             self.look_into([item.value for item in call.attributes], error, call)
         kwargs = self.emit_keywords(call.attributes)
@@ -556,13 +560,18 @@ class ExpressionEmitter(Explaining):
         ]
         return self.insert_node("prim::tolist", call.range, inputs, [hint]).output
 
-    def emit_arguments(self, inputs: Sequence[Expr]) -> list[CallArgument]:
-        """Positional arguments."""
+    def emit_arguments(self, inputs: Sequence[Expr], *, joins: bool = False) -> list[CallArgument]:
+        """Positional arguments; one list of all where ``joins`` and a list of ints of any length is expanded among
+        them, as operators take sizes."""
+        joined = self._joined_sizes(inputs) if joins else None
+        if joined is not None:
+            return [self.argument(joined, inputs[0].range)]
         arguments: list[CallArgument] = []
         for index, item in enumerate(inputs):
             try:
                 if item.tree.kind == Starred.KIND:
-                    elements = self.emit_sugared(Starred(item.tree).value).as_tuple(item.range, self.graph)
+                    known = self.starred.pop(id(item.tree), None)
+                    elements = (known or self.emit_sugared(Starred(item.tree).value)).as_tuple(item.range, self.graph)
                     arguments += [
                         self.argument(element.as_value(item.range, self.graph), item.range) for element in elements
                     ]
@@ -571,6 +580,19 @@ class ExpressionEmitter(Explaining):
             except CompileError as error:
                 self.look_into(inputs[index + 1 :], error, item)
         return arguments
+
+    def _joined_sizes(self, inputs: Sequence[Expr]) -> Value | None:
+        """One list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
+        expanded = [item for item in inputs if item.tree.kind == Starred.KIND]
+        try:
+            for item in expanded:
+                self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
+        except CompileError:
+            return None  # told where the arguments are looked at one by one
+        lists = [self.starred[id(item.tree)] for item in expanded if self._is_open_ended(item)]
+        if not lists or not all(isinstance(x, SimpleValue) and x.value.type == ListType(INT) for x in lists):
+            return None
+        return self._joined_list(ListLiteral.create(inputs[0].range, list(inputs)), inputs, None)
 
     def emit_meanings(self, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
         """The positional arguments of a call and those by name, whatever they are."""

@@ -26,7 +26,11 @@ class KeywordArguments(SugaredValue):
     def stays_itself(self) -> bool:
         return True
 
-    def contains(self, key: str) -> bool:
+    @property
+    def keys_are_known(self) -> bool:
+        return True
+
+    def contains(self, key: object) -> bool:
         return key in self.items
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:

@@ -10,16 +10,19 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.higher_order import HigherOrderEmitter
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.library import library_function
+from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.set_values import check_shown
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.matching import CallArgument, unpack_tuple
 from rekindle.ir.types import (
+    BOOL,
     FLOAT,
     INT,
     STRING,
+    TENSOR,
     DictType,
     ListType,
     NoneType,
@@ -27,6 +30,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    UnionBase,
     without_none,
 )
 from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript, Var
@@ -55,8 +59,10 @@ class PythonOperatorEmitter(HigherOrderEmitter):
             return self._int_power(lhs, rhs, range)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
+        if operator == "in":
+            return self._among(lhs, rhs, expr)
         if operator in ("==", "!="):
-            return self._special_equality(operator, lhs, rhs, range)
+            return self._special_equality(operator, lhs, rhs, expr)
         if operator in _LISTS_COMPARED and isinstance(lhs.type, ListType) and isinstance(rhs.type, ListType):
             changed, if_equal = _LISTS_COMPARED[operator]
             first, second = (rhs, lhs) if changed else (lhs, rhs)
@@ -71,13 +77,68 @@ class PythonOperatorEmitter(HigherOrderEmitter):
             return None
         return self.from_library("int_power", range, base, exponent)
 
-    def _special_equality(self, operator: str, lhs: Value, rhs: Value, range: SourceRange) -> Value | None:
+    def _among(self, item: Value, container: Value, expr: BinOp) -> Value | None:
+        """``x in (1, "a", None)``: compared with one after the other, where no operator looks through them all."""
+        if isinstance(container.type, TupleType):
+            parts = unpack_tuple(self.graph, container, expr.range)
+        elif container.node.kind == "prim::ListConstruct":
+            parts = list(container.node.inputs)
+        else:
+            return None
+        if not parts or all(part.type == item.type for part in parts):
+            return None
+        found = self.graph.insert_constant(False, range=expr.range)
+        for part in reversed(parts):
+            found = self._either_equal(item, part, found, expr)
+        return found
+
+    def _either_equal(self, item: Value, part: Value, otherwise: Value, expr: BinOp) -> Value:
+        if _never_equal(item.type, part.type):
+            return otherwise
+        if isinstance(part.type, NoneType):
+            equal = self.insert("aten::__is__", expr.range, item, part)
+        else:
+            equal = self.to_bool(self.binary("==", item, part, expr), expr.range)
+        node, _, _ = self.branch(
+            expr.range,
+            equal,
+            Refinements(),
+            lambda: self.graph.insert_constant(True, range=expr.range),
+            lambda: otherwise,
+        )
+        return node.add_output(BOOL)
+
+    def _equal_if_present(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+        """``lhs == rhs`` where one of them may be None, which equals nothing but None."""
+        may_be_none = [_is_optional_plain(value.type) for value in (lhs, rhs)]
+        if not any(may_be_none) or TENSOR in (lhs.type, rhs.type):
+            return None
+        asked, other = (lhs, rhs) if may_be_none[0] else (rhs, lhs)
+        range = expr.range
+        nothing = self.graph.insert_constant(None, range=range)
+
+        def both_none() -> Value:
+            if not _is_optional_plain(other.type):
+                return self.graph.insert_constant(operator == "!=", range=range)
+            return self.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, other, nothing)
+
+        node, _, _ = self.branch(
+            range,
+            self.insert("aten::__isnot__", range, asked, nothing),
+            Refinements(),
+            lambda: self.to_bool(self.binary(operator, self.without_none(asked, range), other, expr), range),
+            both_none,
+        )
+        return node.add_output(BOOL)
+
+    def _special_equality(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+        range = expr.range
         if isinstance(rhs.type, NoneType) and isinstance(without_none(lhs.type), (ListType, DictType)):
             return self.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, lhs, rhs)
         if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
             equal = self.from_library("equal_dicts", range, lhs, rhs)
             return equal if operator == "==" else self.insert("aten::__not__", range, equal)
-        return None
+        return self._equal_if_present(operator, lhs, rhs, expr)
 
     # ---------------------------------------------------------------------------------------------------------- slices
 
@@ -208,6 +269,22 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         values += [CallArgument(item.as_value(call.range, self.graph), range=call.range) for item in named.values()]
         numbered = self.graph.insert_constant(_numbered(template, len(args), list(named), call.range), range=call.range)
         return NewStyleString(numbered).call(Call(call.range, self.graph, values))
+
+
+_NUMBERS: Final = ("BoolType", "IntType", "FloatType", "ComplexType", "NumberType")
+
+
+def _never_equal(one: Type, other: Type) -> bool:
+    """Whether no values of the two types are equal: a string and a number, None and what cannot be None."""
+    if isinstance(one, NoneType) or isinstance(other, NoneType):
+        return not one.is_optional or not other.is_optional
+    return STRING in (one, other) and (one.kind in _NUMBERS or other.kind in _NUMBERS)
+
+
+def _is_optional_plain(type: Type) -> bool:
+    """Whether values may be None, and else compare to a bool."""
+    inner = without_none(type)
+    return isinstance(type, UnionBase) and type.is_optional and not isinstance(inner, (TensorType, UnionBase))
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:

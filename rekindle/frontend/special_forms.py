@@ -181,10 +181,8 @@ class ExceptionClass(StaticValue):
         return f"the exception class '{self.name}'"
 
     def call(self, call: Call) -> SugaredValue:
-        if call.kwargs:
-            raise UnsupportedError(
-                f"an exception does not take the keyword argument '{call.kwargs[0].name}'", call.range
-            )
+        for item in call.kwargs:
+            item.materialise(call.graph)  # what the program raises is made of the positional arguments alone
         if not call.args:
             message = call.graph.insert_constant("", range=call.range)
         elif len(call.args) == 1:

@@ -96,6 +96,15 @@ class SugaredValue:
         return None
 
     @property
+    def keys_are_known(self) -> bool:
+        """Whether this is a table of which the compiler knows the keys: then :meth:`contains` tells of each."""
+        return False
+
+    def contains(self, key: object) -> bool:
+        """``key in self``, where the compiler knows the keys."""
+        raise NotImplementedError
+
+    @property
     def class_of_module(self) -> type | None:
         """The Python class of the module that this is, where it is one whose class is known while compiling."""
         return None

@@ -175,6 +175,8 @@ def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
 
 def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     name = dotted_name(expr.value)
+    if name is not None and _strip(name).rpartition(".")[2] == "Literal":
+        return _type_of_literals(expr)
     found = None if name is None else _GENERICS.get(_strip(name))
     if found is None:
         raise UndefinedNameError(f"the type '{expr.value.range.text}[…]' is not known", expr.value.range)
@@ -187,6 +189,20 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
             f"'{name}' takes {count} type argument{'s' if count > 1 else ''}, got {len(indices)}", expr.range
         )
     return make([parse_type_expression(index, resolver) for index in indices])
+
+
+def _type_of_literals(expr: Subscript) -> Type:
+    """The type of ``Literal["a", "b"]``, whose members are of one."""
+    indices = expr.indices
+    if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
+        indices = TupleLiteral(indices[0].tree).items
+    kinds = {"string_literal": STRING, "true": BOOL, "false": BOOL, "none": NONE}
+    types = {kinds.get(index.tree.kind, INT) for index in indices}
+    if len(types) == 1:
+        return types.pop()
+    if len(types) == 2 and NONE in types:
+        return optional((types - {NONE}).pop())
+    raise UnsupportedError("the members of a Literal must be of one type here", expr.range)
 
 
 def broadcast_size(expr: Expr) -> int | None:

@@ -98,7 +98,7 @@ def _inline_call(call: Node, record: FunctionRecord) -> Node:
     for output, result in zip(call.outputs, results, strict=True):
         output.replace_all_uses_with(result)
         if output.has_name and not result.has_name:
-            result.copy_metadata(output)
+            result.set_name(output.name)  # its type stays its own: it may be a constant that others share
     call.destroy()
     if call.kind == "prim::CallFunction" and not callee.has_uses and callee.node.kind == "prim::Constant":
         callee.node.destroy()

@@ -10,7 +10,7 @@ from rekindle.frontend import specialising
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import emit_body
+from rekindle.frontend.emitter import Known, emit_body
 from rekindle.frontend.signatures import Signature, Told, read_signature
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.attributes import infer_type
@@ -34,12 +34,14 @@ def define_function(
     defaults: Mapping[str, object] | None = None,
     parameter_types: Mapping[str, Told] | None = None,
     return_type: Told | None = None,
+    known: Mapping[str, Known] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> None:
     """Compile ``definition`` and give ``record`` the graph and the schema.
 
     ``defaults`` are the values of default arguments, ``parameter_types`` and ``return_type`` count more than what is
-    written in the definition. ``diagnostics`` holds what is known to be wrong before.
+    written in the definition. ``known`` is what names mean from the beginning of the body on that are no parameters.
+    ``diagnostics`` holds what is known to be wrong before.
 
     Raises:
         CompileError: the definition cannot be compiled; the record is left as it was. Several problems are told
@@ -62,7 +64,9 @@ def define_function(
     if signature.schema.returns and not signature.given_up:
         record.declare(signature.schema)
     try:
-        graph, schema = emit_body(definition, signature, resolver, diagnostics, self_binding, record.declare)
+        graph, schema = emit_body(
+            definition, signature, resolver, diagnostics, self_binding, record.declare, known or {}
+        )
         specialising.check_recursion(record, schema.returns[0].type)
     except BaseException:
         record.declare(None)

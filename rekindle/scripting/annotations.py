@@ -151,6 +151,8 @@ def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolve
         return TupleType(tuple(type_of_annotation(arg, range, resolver) for arg in wanted))
     if origin is typing.Annotated:
         return type_of_annotation(args[0], range, resolver)
+    if origin is typing.Literal:
+        return unify_all(find_type(type(arg), range, resolver) or ANY for arg in args)
     make = _MAKERS.get(origin)
     if make is None or not args:
         return None

@@ -9,6 +9,7 @@ from typing import Any, ForwardRef
 
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import Known
 from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
@@ -20,6 +21,7 @@ from rekindle.program.definition import define_function
 from rekindle.scripting import functions
 from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
 from rekindle.scripting.constants import plain
+from rekindle.scripting.open_parameters import closed
 from rekindle.scripting.python_values import class_value
 from rekindle.scripting.resolver import PythonResolver, closure_of
 from rekindle.syntax.python_ast import function_def
@@ -70,9 +72,13 @@ def _compile(
         definition = Def.create(definition.range, definition.name, rest, definition.return_type, definition.body)
     resolver = PythonResolver.of_function(function, forms=forms, names=names)
     defaults = default_arguments(function)
+    known: dict[str, Known] = {}
     if not isinstance(declaration, types.FunctionType):
+        definition, only_none, known = closed(
+            definition, function, defaults, resolver, is_method=self_binding is not None
+        )
         parameters, result = annotated_types(function, definition, resolver)
-        parameters.update(declaration or {})
+        parameters.update({**only_none, **(declaration or {})})
     else:
         declared = function_def(declaration, signature_only=True)
         resolver_there = PythonResolver.of_function(declaration)
@@ -90,6 +96,7 @@ def _compile(
         defaults=defaults,
         parameter_types=parameters,
         return_type=result,
+        known=known,
         diagnostics=diagnostics,
     )
 

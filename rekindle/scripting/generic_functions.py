@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 import types
-import typing
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -21,9 +19,9 @@ from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.compilation import annotated_types, default_arguments, unwrapped
 from rekindle.scripting.functions import overloads_of
+from rekindle.scripting.open_parameters import open_parameters, without_open
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.python_ast import function_def
-from rekindle.syntax.views import Def, Param
 
 _KEPT: Final = "__rekindle_generic__"
 _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
@@ -44,8 +42,8 @@ def _ask(function: types.FunctionType) -> bool:
         return False
     if takes_any_number(inner):
         return True
-    annotations = annotations_of(inner)
-    return any(name not in annotations or is_open(annotations[name]) for name in _parameters(inner))
+    annotations, unsaid = annotations_of(inner), open_parameters(inner)
+    return any(name not in annotations or name in unsaid for name in _parameters(inner))
 
 
 def takes_any_number(function: types.FunctionType) -> bool:
@@ -58,28 +56,6 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def is_callable(annotation: object) -> bool:
-    """Whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
-    if isinstance(annotation, str):
-        return "Callable" in annotation
-    if annotation is typing.Callable or annotation is collections.abc.Callable:
-        return True
-    if typing.get_origin(annotation) is collections.abc.Callable:
-        return True
-    return any(is_callable(part) for part in typing.get_args(annotation) if part is not type(None))
-
-
-_KINDS_OF_CONTAINERS: Final = (
-    *(collections.abc.Iterable, collections.abc.Sequence, collections.abc.Collection, collections.abc.Container),
-    *(typing.Iterable, typing.Sequence, typing.Collection, typing.Container),
-)
-
-
-def is_open(annotation: object) -> bool:
-    """Whether an annotation says no type: it asks for a function, or for a container of whatever it may be."""
-    return is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS)
-
-
 def says_too_little(
     function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument], skipped: int = 0
 ) -> bool:
@@ -88,9 +64,8 @@ def says_too_little(
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True
-    annotations = annotations_of(inner)
     names = _parameters(inner)
-    if any(is_open(annotations.get(name)) for name in names):
+    if not open_parameters(inner).isdisjoint(names):
         return True
     definition = generic_function(function).definition
     assumed = {param.name.name for param in definition.params if param.annotation is None}
@@ -116,7 +91,7 @@ def make_generic(
 ) -> GenericFunction:
     """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
     _, inner = unwrapped(function)
-    definition = _without_open(function_def(inner), annotations_of(inner))
+    definition = without_open(function_def(inner), inner)
     resolver = PythonResolver.of_function(inner, forms=forms)
     told, result = annotated_types(inner, definition, resolver)
     return GenericFunction(
@@ -127,17 +102,6 @@ def make_generic(
         told=told,
         result=result,
     )
-
-
-def _without_open(definition: Def, annotations: Mapping[str, object]) -> Def:
-    """The definition without annotations that ask for a container of whatever it may be."""
-    params = [
-        Param.create(param.range, param.name, None, param.default, param.kwarg_only)
-        if any(annotations.get(param.name.name) is kind for kind in _KINDS_OF_CONTAINERS)
-        else param
-        for param in definition.params
-    ]
-    return Def.create(definition.range, definition.name, params, definition.return_type, definition.body)
 
 
 def call_generic(

@@ -33,6 +33,7 @@ from rekindle.scripting.declarations import declared_in_init
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.markers import Attribute
+from rekindle.scripting.python_objects import is_known
 from rekindle.scripting.resolver import PythonResolver
 
 
@@ -71,7 +72,9 @@ class ModuleFacts:
     """Methods that were put on the instance, not on its class."""
     submodules: dict[str, ConcreteModuleType | InterfaceType] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    """Attributes that no program can use, and why; reported when one does."""
+    """Attributes that no program can use as values, and why; reported when one does."""
+    objects: dict[str, object] = field(default_factory=dict)
+    """Those among them that the compiler can know all the same: configurations, tables of functions."""
     items: tuple[str, ...] = ()
     """The names of a container's items, in order."""
     hooks_take_keywords: bool = False
@@ -91,6 +94,7 @@ class ModuleFacts:
             tuple((name, id(function)) for name, function in self.methods.items()),
             tuple((name, id(part)) for name, part in self.submodules.items()),
             tuple(self.failed.items()),
+            tuple((name, id(obj)) for name, obj in self.objects.items()),
             self.items,
             self.hooks_take_keywords,
             tuple(map(id, self.hooks)),
@@ -267,6 +271,8 @@ class _Gatherer:
         else:
             reason = declared.reason if isinstance(declared, NotInferable) else found.reason
             self.facts.failed[name] = reason + _advice(declared, value)
+            if is_known(value):
+                self.facts.objects[name] = value
 
     def _callable(self, name: str, value: Any) -> bool:
         """Whether ``value`` is something to call, which is no attribute but known to the compiler."""

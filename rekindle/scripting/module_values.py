@@ -39,6 +39,7 @@ from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_choice import Choice
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
+from rekindle.scripting.python_objects import PythonObject
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.refusals import correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
@@ -196,9 +197,8 @@ class ModuleValue(SugaredValue):
         found = self.find_attribute(range, graph, name)
         if found is not None:
             return found
-        reason = self.facts.failed.get(name)
-        if reason is not None:
-            raise NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
+        if name in self.facts.failed:
+            raise self._failure(name, range)
         hint = self._missing_hint(name)
         raise UndefinedNameError(
             f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
@@ -252,6 +252,8 @@ class ModuleValue(SugaredValue):
         accessors = property_of(self.concrete, name)
         if accessors is not None:
             return MethodValue(self.value, accessors.getter).call(Call(range, graph))
+        if name in facts.objects:
+            return self._known_object(range, graph, name)
         if name in facts.failed:
             return None
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
@@ -271,6 +273,17 @@ class ModuleValue(SugaredValue):
             return GenericMethod(self, self.value, self.concrete, function, find, forms)
         records = method_records(self.concrete, name)
         return MethodValue(self.value, *records) if records else None
+
+    def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        """An attribute that is no value, but known while compiling."""
+        found = sugared_value(self.facts.objects[name], range, graph, _EMPTY, f"self.{name}")
+        if not isinstance(found, PythonObject):
+            return found
+        return PythonObject(found.obj, found.name, _EMPTY, partial(self._failure, name, range))
+
+    def _failure(self, name: str, range: SourceRange) -> NotScriptableError:
+        reason = self.facts.failed[name]
+        return NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
 
     def _function(self, function: FunctionType | Function) -> SugaredValue:
         if isinstance(function, Function):

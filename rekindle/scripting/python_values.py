@@ -27,12 +27,14 @@ from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import BOOL, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
+from rekindle.scripting import python_objects
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
+from rekindle.scripting.python_objects import PythonObject, is_known
 from rekindle.scripting.refusals import UnusableValue, correction, did_you_mean
 from rekindle.scripting.special_names import SPECIAL
 
@@ -76,13 +78,16 @@ def sugared_value(
         return function_value(obj, resolver)
     if isinstance(obj, functools.partial):
         return _partial(obj, range, graph, resolver)
-    return UnusableValue(obj, name)
+    return PythonObject(obj, name, resolver) if is_known(obj) else UnusableValue(obj, name)
 
 
 def _partial(obj: functools.partial[Any], range: SourceRange, graph: Graph, resolver: Resolver) -> SugaredValue:
     args = [sugared_value(item, range, graph, resolver) for item in obj.args]
     kwargs = {name: sugared_value(item, range, graph, resolver, name) for name, item in obj.keywords.items()}
     return PartialValue(sugared_value(obj.func, range, graph, resolver), args, kwargs)
+
+
+python_objects.meaning = sugared_value
 
 
 def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredValue:

@@ -47,36 +47,36 @@ class UnusableValue(SugaredValue):
     def as_type(self, range: SourceRange) -> Type | None:
         return find_type(self.obj, range)
 
-    def _refuse(self, range: SourceRange) -> NotScriptableError:
+    def refuse(self, range: SourceRange) -> NotScriptableError:
         message, hint = _refusal(self.obj, self.name)
         return NotScriptableError(message, range, hint=hint)
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def call(self, call: Call) -> SugaredValue:
-        raise self._refuse(call.range)
+        raise self.refuse(call.range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        raise self._refuse(range)
+        raise self.refuse(range)
 
 
 def _refusal(obj: Any, name: str | None) -> tuple[str, str]:

@@ -49,6 +49,10 @@ class PythonResolver:
                 return scope[name]
         return _MISSING
 
+    def knows(self, name: str) -> bool:
+        """Whether ``name`` means something here."""
+        return self.find(name) is not _MISSING
+
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         form = self.forms.get(name)
         if form is not None:

@@ -233,7 +233,7 @@ def f(x, i: int, t: Tuple[int, str]):
     c = tensor + x  #! dynamic behaviour
     d = t[i]  #! dynamic behaviour
     first, *rest = x  #! type mismatch
-    return torch.cat([*[x, x]]), getattr(x, "sha" + "pe")  #! dynamic behaviour; dynamic behaviour
+    return torch.cat([*[x, x]]), getattr(x, "sha" + "pe")  #! dynamic behaviour
 """,
     "with_statements": """
 def f(x, n: int):

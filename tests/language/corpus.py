@@ -63,6 +63,7 @@ PAST_TORCH = (
     "functions_within",
     "inference",
     "inherited_classes",
+    "known_objects",
     "made_attributes",
     "modules_past",
     "operators_past",

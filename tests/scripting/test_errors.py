@@ -106,7 +106,7 @@ def uses_dict(key: str) -> int:
 
 
 def uses_object() -> int:
-    return OBJECT.n
+    return OBJECT + 1
 
 
 def test_python_objects_that_programs_cannot_use():
@@ -138,8 +138,8 @@ def test_python_objects_that_programs_cannot_use():
         "'OBJECT' is a Python object of class 'tests.scripting.test_errors.Plain', which a program cannot use\n"
         '  File "FILE", line N\n'
         "    def uses_object() -> int:\n"
-        "        return OBJECT.n\n"
-        "               ^^^^^^^^\n"
+        "        return OBJECT + 1\n"
+        "               ^^^^^^\n"
         "Hint: pass what it holds as arguments"
     )
 
