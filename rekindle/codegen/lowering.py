@@ -47,7 +47,7 @@ from rekindle.codegen.operators import (
     Rule,
 )
 from rekindle.codegen.operators.lookups import Lookup
-from rekindle.codegen.operators.pooling import Pool, windows
+from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.products import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
 from rekindle.codegen.products import product_nest
@@ -339,16 +339,23 @@ class _Lowering:
             _for_each_dim(given.get(name), pool.dims, default)
             for name, default in (("kernel_size", None), ("stride", None), ("padding", 0), ("dilation", 1))
         )
-        is_plain = not (given["ceil_mode"] or given.get("divisor_override") or any(padding))
-        if not is_plain:
-            raise Unsupported("windows that reach over the edge, or that are divided by another number")
+        stride = stride or kernel
+        image: Tensor = arguments[0]
         try:
-            view = windows(layout.sizes, kernel, stride or kernel, dilation)
+            for at in range(pool.dims):
+                options = kernel[at], stride[at], padding[at], dilation[at], bool(given["ceil_mode"])
+                beyond = beyond_the_edge(layout.sizes[outer + at], *options)
+                if pool.is_mean and (beyond > padding[at] or (padding[at] and not given["count_include_pad"])):
+                    raise Unsupported("means over the edge that count fewer elements than others")
+                image = _padded(image, outer + at, (padding[at], beyond), pool)
+            view = windows(image.layout.sizes, kernel, stride, dilation)
         except ValueError as error:
             raise Unsupported("windows that do not fit") from error
+        if given.get("divisor_override") is not None:
+            raise Unsupported("means that are divided by another number")
         sizes = view[0][: layout.rank]
         dims = tuple(range(layout.rank, layout.rank + pool.dims))
-        found = _viewed(arguments[0], view)
+        found = _viewed(image, view)
         return Folded(_pooled_layout(sizes, layout), pool.rule, (found,), view[0], dims, scalar)
 
     @staticmethod
@@ -552,6 +559,22 @@ def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewOf:
         value = _viewed(value, unsqueeze(value.layout.sizes, 0)[0])
     sizes = (whole[0], whole[1] // inner, inner, *whole[2:])
     return _viewed(value, (sizes, grouping(len(whole), inner)))
+
+
+def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Tensor:
+    """``image`` with what counts for nothing in front of it and behind it along ``dim``, so many elements of each."""
+    layout, parts = image.layout, [image]
+    for count in counts:
+        parts.reverse()
+        if count != 0:
+            sizes = (*layout.sizes[:dim], count, *layout.sizes[dim + 1 :])
+            scalar = scalar_of(layout.dtype)
+            edge = Computed(_pooled_layout(sizes, layout), pool.filling(scalar), (), frozenset(), scalar)
+            parts.append(edge)
+    if len(parts) == 1:
+        return image
+    whole = (*layout.sizes[:dim], sum(part.layout.sizes[dim] for part in parts), *layout.sizes[dim + 1 :])
+    return Joined(_pooled_layout(whole, layout), tuple(parts), dim)
 
 
 def _pooled_layout(sizes: Ints, image: Layout) -> Layout:

@@ -163,6 +163,7 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "indices from the end": (INDEX, [torch.randn(4, size).t(), torch.tensor([-1, 0, -size]), torch.ones(4)]),
         "rows of what is computed": (COMPUTED, [torch.randn(6, size), torch.tensor([3, -1, 1])]),
         "windows": (windows(MAXIMUM, [2], [1], [1]), [torch.randn(1, 3, size + 1)]),
+        "windows over the edge": (windows(MAXIMUM, [3], [2], [1], [1]), [torch.randn(1, 2, 4, size + 1)]),
         "means of windows": (windows(MEAN, [1, 3], [1, 2], [1]), [torch.randn(2, 4, size + 2)]),
         "a row by a matrix": (TRANSPOSED, [torch.randn(1, size), torch.randn(19, size)]),
         "matrices by rows": (TRANSPOSED, [torch.randn(5, size), torch.randn(6, size)]),

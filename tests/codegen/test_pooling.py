@@ -1,4 +1,4 @@
-"""Pooling in kernels: windows within an image; what reaches over its edge is left to PyTorch."""
+"""Pooling in kernels: windows within an image, and over its edge."""
 
 from __future__ import annotations
 
@@ -108,6 +108,72 @@ def test_the_text_of_windows() -> None:
     )
 
 
-def test_windows_over_the_edge() -> None:
-    group = check(text(MAXIMUM, [3], [2], [1], padding=[1]), IMAGE)
-    assert group.refusals == ["windows that reach over the edge, or that are divided by another number"]
+CEILING: Final = MAXIMUM.replace("%no)", "%yes)")
+MEAN_OF_ELEMENTS: Final = MEAN.replace("%no, %yes, %none", "%no, %no, %none")
+MEAN_CEILING: Final = MEAN.replace("%no, %yes, %none", "%yes, %yes, %none")
+HALVED: Final = MEAN.replace("%none)", "%two)").replace(
+    "  %none", "  %two : int = prim::Constant[value=2]()\n  %none", 1
+)
+
+
+@pytest.mark.parametrize(
+    ("of", "kernel", "stride", "dilation", "padding"),
+    [
+        (MAXIMUM, [3], [2], [1], [1]),
+        (MAXIMUM, [3, 2], [], [1], [1, 0]),
+        (MAXIMUM, [3], [2, 1], [2, 1], [1]),
+        (CEILING, [2], [], [1], [0]),
+        (CEILING, [3, 5], [2, 4], [1], [1, 2]),
+        (MEAN, [3], [1, 2], [1], [1]),
+        (MEAN_CEILING, [3, 4], [2, 3], [1], [1, 2]),
+    ],
+    ids=["as in ResNet", "above and below", "dilated", "beyond", "all", "means", "means within"],
+)
+def test_windows_over_the_edge(
+    of: str, kernel: list[int], stride: list[int], dilation: list[int], padding: list[int]
+) -> None:
+    """Whatever numbers the image has: what is beyond its edge never counts, or counts as zero in a mean."""
+    group = check(text(of, kernel, stride, dilation, padding), IMAGE, -IMAGE.abs() - 1, IMAGE[0], NOT_FINITE, LAST)
+    assert group.refusals == []
+
+
+def test_lines_over_the_edge() -> None:
+    assert check(text(LINES, [3], [2], [1], [1]), IMAGE[0], IMAGE[0, 0]).refusals == []
+
+
+def test_the_text_of_windows_over_the_edge() -> None:
+    group = check(text(LINES, [3], [2], [1], [1]), IMAGE[0, 0])
+    assert kernel_text(group.recipes[0].kernel.kernel) == (
+        "kernel(in0: f32) -> (out0: f32) with (temp0: f32)\n"
+        "  for 1 loop:\n"
+        "    store temp0[s] = f32(-inf)\n"
+        "  for 2 loops:\n"
+        "    %0 = load in0[*, 1]\n"
+        "    %1 : f32 = neg(%0)\n"
+        "    store temp0[*, 1] = %1\n"
+        "  for 3 loops, 1 folded, across:\n"
+        "    along the innermost:\n"
+        "      %0 = load temp0[*, s, *]\n"
+        "      r0 : f32 = maximum of %0\n"
+        "    at its end:\n"
+        "      store out0[*, 1, 0] = r0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "stride", "reason"),
+    [
+        (MEAN_OF_ELEMENTS, [1], "means over the edge that count fewer elements than others"),
+        (MEAN_CEILING, [4], "means over the edge that count fewer elements than others"),
+        (HALVED, [1], "means that are divided by another number"),
+    ],
+    ids=["of elements", "cut off", "divided"],
+)
+def test_means_that_are_left_to_pytorch(of: str, stride: list[int], reason: str) -> None:
+    assert check(text(of, [3], stride, [1], [1]), IMAGE).refusals == [reason]
+
+
+def test_padding_that_is_too_wide() -> None:
+    graph = parse_graph(text(MAXIMUM, [2], [], [1], [2]))
+    with pytest.raises(RuntimeError, match="pad should be at most half of effective kernel size"):
+        FusedGroup(graph)(IMAGE)

@@ -133,8 +133,8 @@ def programs(draw: st.DrawFn) -> Program:
             _look_up(draw, program, a)
         elif choice == 15 and program.values[int(a)][1].dim() == 3:
             kernel, stride = draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([1, 2]))
-            options = draw(st.sampled_from([("max_pool2d", [1], False), ("avg_pool2d", False, True, None)]))
-            program.apply(options[0], [a, [kernel], [stride], [0], *options[1:]])
+            kind, *options = draw(st.sampled_from([("max_pool2d", [1], False), ("avg_pool2d", False, True, None)]))
+            program.apply(kind, [a, [kernel], [stride], [draw(st.integers(0, kernel // 2))], *options])
         elif choice < 3:
             program.apply(draw(st.sampled_from(UNARY)), [a])
         elif choice < 7:

@@ -1,14 +1,20 @@
-"""Pooling: an extreme or a mean of each window of an image. A window that reaches over the edge is left to PyTorch."""
+"""Pooling: an extreme or a mean of each window of an image. Where windows reach over the edge, the image is written
+down first with what counts for nothing around it; means that leave that out are left to PyTorch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rekindle.codegen.layout import Ints
+from rekindle.codegen.loops.builder import Builder
+from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loops.scalars import Scalar
 from rekindle.codegen.operators.reductions import amax, mean
 from rekindle.codegen.operators.rows import RowRule
+from rekindle.codegen.operators.rules import Result, Rule
 from rekindle.codegen.operators.views import Place, View
 
 _MAXIMUM: Final = RowRule(amax, is_folded=True)
@@ -17,19 +23,50 @@ _MEAN: Final = RowRule(mean, is_folded=True)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An operator on windows of ``dims`` dimensions; ``is_adaptive`` tells the size of the result instead."""
+    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as.
+    ``is_adaptive`` tells the size of the result instead."""
 
     rule: RowRule
     dims: int
     is_adaptive: bool = False
+    around: float = 0.0
+
+    @property
+    def is_mean(self) -> bool:
+        return self.rule is _MEAN
+
+    def filling(self, scalar: Scalar) -> Rule:
+        """The operator without operands whose every element is ``around``."""
+        around = self.around
+
+        def build(b: Builder) -> Expression:
+            return b.constant(around, scalar)
+
+        return Rule(build, Result.SELF)
 
 
 POOLS: Final[dict[str, Pool]] = {
-    **{f"aten::max_pool{dims}d": Pool(_MAXIMUM, dims) for dims in (1, 2)},
+    **{f"aten::max_pool{dims}d": Pool(_MAXIMUM, dims, around=-math.inf) for dims in (1, 2)},
     **{f"aten::avg_pool{dims}d": Pool(_MEAN, dims) for dims in (1, 2)},
     **{f"aten::adaptive_avg_pool{dims}d": Pool(_MEAN, dims, is_adaptive=True) for dims in (1, 2)},
 }
 """By qualified name."""
+
+
+def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation: int, ceils: bool) -> int:
+    """How many elements windows reach over the end of a dimension of ``size`` elements, which begins with ``padding``.
+
+    Raises:
+        ValueError: there are no such windows.
+    """
+    reach = dilation * (kernel - 1) + 1
+    if kernel < 1 or stride < 1 or dilation < 1 or not 0 <= padding <= reach // 2 or size + 2 * padding < reach:
+        raise ValueError(kernel)
+    last = (size + 2 * padding - reach + (stride - 1 if ceils else 0)) // stride
+    if ceils and last * stride >= size + padding:
+        last -= 1
+    beyond = last * stride + reach - size - padding
+    return max(0, beyond)
 
 
 def windows(sizes: Ints, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> View:
