@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -256,6 +258,90 @@ def test_checkpoint(reentrant: bool) -> None:
     checkpoint(run, *ours, 3, use_reentrant=reentrant).sum().backward()
     loop(*theirs, 3).sum().backward()
     torch.testing.assert_close([value.grad for value in ours], [value.grad for value in theirs])
+
+
+def test_anomaly_mode() -> None:
+    """The loop is one node of PyTorch's autograd, which says what went wrong, and where the node was made."""
+
+    def roots(x: Tensor, w: Tensor, n: int) -> Tensor:
+        for _ in range(n):
+            x = torch.sqrt(x * w) * 1
+        return x
+
+    run = callable_of(split(roots), "f")
+    x, w = torch.tensor([-1.0], requires_grad=True), torch.tensor([1.0], requires_grad=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with torch.autograd.detect_anomaly(True):
+            y = run(x, w, 2)
+            with pytest.raises(
+                RuntimeError, match=r"Function 'DifferentiableGraphBackward' returned nan values in its 0th output\."
+            ):
+                y.sum().backward()
+    assert any("Error detected in DifferentiableGraphBackward" in str(each.message) for each in told)
+
+
+@pytest.mark.parametrize("program", [recurrence, layers], ids=lambda program: program.__name__)
+def test_autocast(program: Program) -> None:
+    """On the way there, and on the way there only, as is usual."""
+    run = callable_of(split(program), "f")
+    answers = []
+    for function in (run, program):
+        inputs = [value.detach().float().requires_grad_() for value in leaves()]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = function(*inputs, 3)
+        parts = found if isinstance(found, tuple) else (found,)
+        loss = torch.stack([part.float().pow(2).sum() for part in parts]).sum()
+        answers.append(([part.detach() for part in parts], torch.autograd.grad(loss, inputs)))
+    assert [part.dtype for part in answers[0][0]] == [part.dtype for part in answers[1][0]]
+    torch.testing.assert_close(answers[0], answers[1])
+
+
+def test_autocast_that_begins_and_ends() -> None:
+    """What ran in full precision does so again afterwards."""
+    run = callable_of(split(layers), "f")
+    inputs = [value.detach().float().requires_grad_() for value in leaves()]
+    expected = layers(*inputs, 2)
+    for enabled in (False, True, False):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            found = run(*inputs, 2)
+            wanted = layers(*inputs, 2)
+        torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(found, expected)
+
+
+def test_threads() -> None:
+    """Each thread goes there and back on inputs of its own, drawn before it starts."""
+    torch.manual_seed(4)
+    drawn = [torch.rand(2, 4, 4, dtype=torch.float64).mul(0.5) for _ in range(4)]
+
+    def gradients(function: Callable[..., Any], values: Tensor, n: int) -> list[Tensor]:
+        inputs = [value.clone().requires_grad_() for value in values.unbind()]
+        return list(torch.autograd.grad(total(function(*inputs, n)), inputs))
+
+    run = callable_of(split(recurrence), "f")
+    answers: list[list[list[Tensor]]] = [[] for _ in drawn]
+
+    def work(index: int) -> None:
+        answers[index].extend(gradients(run, drawn[index], 2 + turn % 3) for turn in range(9))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(drawn))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for values, found in zip(drawn, answers, strict=True):
+        torch.testing.assert_close(found, [gradients(recurrence, values, 2 + turn % 3) for turn in range(9)])
+
+
+def test_going_back_twice() -> None:
+    run = callable_of(split(branches), "f")
+    inputs = leaves()
+    y = run(*inputs, 4)
+    first = torch.autograd.grad(y.sum(), inputs, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), inputs), first)
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.sum().backward()
 
 
 def test_what_is_kept_goes_when_gradients_have_come() -> None:
