@@ -4,7 +4,6 @@ process with data of its own. Prints a line for each program."""
 from __future__ import annotations
 
 import copy
-import os
 import sys
 from typing import Any
 
@@ -68,7 +67,7 @@ def main() -> None:
             sys.stdout.write(f"process {distributed.get_rank()}: {strategy}, {way}: the same\n")  # in one piece
     sys.stdout.flush()
     distributed.barrier()
-    os._exit(0)  # threads of gloo that are still there while Python ends have it aborted now and then
+    distributed.destroy_process_group()  # threads of gloo that are still there while Python ends may have it aborted
 
 
 if __name__ == "__main__":
