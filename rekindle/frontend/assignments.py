@@ -8,18 +8,31 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.collection_kinds import CollectionEmitter
 from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.recovery import names_in
-from rekindle.frontend.sets import SetEmitter, is_set
+from rekindle.frontend.sets import is_set
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
-from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, ListType, TensorType, TupleType, Type, unify_all, unshaped
+from rekindle.ir.types import (
+    FLOAT,
+    INT,
+    TENSOR,
+    ClassType,
+    DictType,
+    ListType,
+    TensorType,
+    TupleType,
+    Type,
+    unify_all,
+    unshaped,
+)
 from rekindle.syntax.views import (
     Assign,
     AugAssign,
@@ -50,7 +63,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(SetEmitter):
+class AssignmentEmitter(CollectionEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:
@@ -122,6 +135,10 @@ class AssignmentEmitter(SetEmitter):
         found = self.emit_sugared(value, 1, type)
         if target.tree.kind == Var.KIND:
             name = Var(target.tree).name.name
+            if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
+                known = found.value.type
+                if known.is_subtype_of(type):
+                    type = known  # what Python has in place of a dict or a list
             self.environment.assign(name, target.range, found, type)
             self.assumed.pop(name, None)
         elif target.tree.kind == Select.KIND:
@@ -315,6 +332,8 @@ class AssignmentEmitter(SetEmitter):
         if len(written) != 1 or written[0].tree.kind == "slice":
             raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
         index = self.emit_expression(written[0])
+        if isinstance(base.type, DictType):
+            self.learn_item(target.value, index)
         rhs = self.emit_expression(statement.value)
         current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
         result = self._apply(statement, current, rhs)

@@ -123,6 +123,12 @@ def _assert(condition: bool, message: str) -> None:
 def __contains__(self: str, key: str) -> bool:
     return self.find(key, 0, len(self)) != -1
 
+def trunc(x: float) -> int:
+    return int(x)
+
+def trunc(x: int) -> int:
+    return x
+
 def real(self: complex) -> float:
     return float(torch.real(torch.tensor(self, dtype=$complex128)))
 

@@ -32,7 +32,20 @@ from rekindle.ir.types import (
 from rekindle.syntax.views import Apply, Expr, StringLiteral
 
 _TAKE_KEYWORDS: Final = frozenset(
-    {"dict", "enumerate", "fork", "awaitable", "zip", "partial", "accumulate", "product", "insort_left"}
+    {
+        "dict",
+        "enumerate",
+        "fork",
+        "awaitable",
+        "defaultdict",
+        "OrderedDict",
+        "deque",
+        "zip",
+        "partial",
+        "accumulate",
+        "product",
+        "insort_left",
+    }
     | {"insort_right", "bisect_left", "bisect_right"}
 )
 """The forms that take arguments by name."""

@@ -68,6 +68,7 @@ from rekindle.syntax.views import (
     Select,
     Starred,
     StringLiteral,
+    Subscript,
     TernaryIf,
     TupleLiteral,
     UnaryOp,
@@ -457,6 +458,10 @@ class ExpressionEmitter(Explaining):
             return NewStyleString(base.value)
         if name == "tolist" and isinstance(base, SimpleValue) and isinstance(base.value.type, TensorType):
             return ToList(base.value)
+        return self.attribute_of(base, expr, name)
+
+    def attribute_of(self, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
+        """``base.name``"""
         return base.attribute(expr.range, self.graph, name)
 
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
@@ -505,6 +510,9 @@ class ExpressionEmitter(Explaining):
         if call.callee.tree.kind != "." or not args:
             return
         owner = Select(call.callee.tree).value
+        if owner.tree.kind == Subscript.KIND:
+            self._learn_from_item(owner, kind, args)
+            return
         origin = self.environment.origin_of(owner)
         if origin is None:
             return
@@ -521,6 +529,14 @@ class ExpressionEmitter(Explaining):
                 self.learn_item(owner, values[0], values[1] if has_item else None)
             elif method == "update" and isinstance(values[0].type, DictType):
                 self.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
+
+    def _learn_from_item(self, owner: Expr, kind: str, args: Sequence[CallArgument]) -> None:
+        """``d[k].append(x)`` tells what the lists in ``d`` hold."""
+        origin = self.environment.origin_of(Subscript(owner.tree).value)
+        if origin is not None and origin.kind == DICT and kind == "aten::append":
+            added = args[0].materialise(self.graph)
+            if added.node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, value=ListType(added.type))
 
     def _learn_from_parameters(self, call: Apply, callee: SugaredValue, args: Sequence[CallArgument]) -> None:
         """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""

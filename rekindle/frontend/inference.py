@@ -79,6 +79,14 @@ class Evidence:
             raise Reinference
 
 
+_MAKERS: Final = {
+    **{name: name for name in (LIST, DICT, SET)},
+    "deque": LIST,
+    "defaultdict": DICT,
+    "OrderedDict": DICT,
+}
+"""Calls that make empty containers, and what kind."""
+
 _ASSUMED: Final[dict[str, Type]] = {
     LIST: ListType(TENSOR),
     DICT: DictType(STRING, TENSOR),
@@ -100,8 +108,8 @@ def kind_of_origin(value: Expr) -> str | None:
     if kind == Apply.KIND:
         call = Apply(value.tree)
         name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
-        if name in (LIST, DICT, SET) and not call.inputs and not call.attributes:
-            return name
+        if name in _MAKERS and not call.attributes and len(call.inputs) == (name == "defaultdict"):
+            return _MAKERS[name]
     return None
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY
-from rekindle.ir.types import INT, TENSOR, AnyType, FunctionType, OptionalType, TensorType, Type, UnionType
+from rekindle.ir.types import (
+    INT,
+    TENSOR,
+    AnyType,
+    DictType,
+    FunctionType,
+    ListType,
+    OptionalType,
+    TensorType,
+    Type,
+    UnionType,
+)
 
 
 def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
@@ -65,3 +77,16 @@ def constant_int(value: Value) -> int | None:
         found = value.node.attributes.get("value")
         return found if isinstance(found, int) else None
     return None
+
+
+def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
+    """What ``int()``, ``list()`` and the like make, of the type; None where it has no such value."""
+    if type.kind in _ZEROS:
+        return graph.insert_constant(_ZEROS[type.kind], range=range)
+    if isinstance(type, (ListType, DictType)):
+        kind = "prim::ListConstruct" if isinstance(type, ListType) else "prim::DictConstruct"
+        return graph.insert_node(graph.create(kind, types=[type], range=range)).output
+    return None
+
+
+_ZEROS: Final = {"IntType": 0, "FloatType": 0.0, "BoolType": False, "StringType": ""}

@@ -281,6 +281,50 @@ def repeated_text(text: str, times: int):
     return out
 """
 
+COLLECTIONS: Final = """
+def appendleft_(q, x):
+    q.insert(0, x)
+
+def popleft_(q):
+    if len(q) == 0:
+        raise IndexError("pop from an empty deque")
+    return removed(q, 0)
+
+def pop_(q):
+    if len(q) == 0:
+        raise IndexError("pop from an empty deque")
+    return removed(q, -1)
+
+def extendleft_(q, xs):
+    for x in xs:
+        q.insert(0, x)
+
+def rotate_(q, n: int = 1):
+    if len(q) > 0:
+        for _ in range(n % len(q)):
+            q.insert(0, removed(q, -1))
+
+def move_to_end_(d, key, last: bool = True):
+    if key not in d:
+        raise KeyError(key)
+    value = d.pop(key)
+    if last:
+        d[key] = value
+    else:
+        rest = list(d.items())
+        d.clear()
+        d[key] = value
+        for k, v in rest:
+            d[k] = v
+
+def popitem_(d, last: bool = True):
+    if len(d) == 0:
+        raise KeyError("dictionary is empty")
+    keys = list(d.keys())
+    key = keys[-1] if last else keys[0]
+    return key, d.pop(key)
+"""
+
 SETS: Final = """
 def put_all(found, xs):
     for x in xs:
@@ -326,10 +370,10 @@ def same_set(found, xs):
     return len(found) == len(xs) and has_all(found, xs)
 """
 
-_OPERATORS: Final = {"put": "aten::_set_item", "drop": "aten::Delete", "members": "aten::keys"}
+_OPERATORS: Final = {"put": "aten::_set_item", "drop": "aten::Delete", "members": "aten::keys", "removed": "aten::pop"}
 """What the texts call operators of dicts that sets do not have."""
 
-_TEXTS: Final = (CONTAINERS, SETS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
+_TEXTS: Final = (CONTAINERS, SETS, COLLECTIONS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS)
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import FLOAT, DictType, Type
+from rekindle.ir.types import FLOAT, DictType, ListType, Type
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -76,13 +76,29 @@ def holds_set(type: Type) -> bool:
     return (isinstance(type, DictType) and type.is_set) or any(map(holds_set, type.contained))
 
 
+def _of_collections(type: Type) -> str | None:
+    """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
+    if isinstance(type, (ListType, DictType)) and type.python in ("deque", "OrderedDict", "defaultdict"):
+        return type.python
+    return next((found for part in type.contained if (found := _of_collections(part)) is not None), None)
+
+
 def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
     """Refuse texts of sets.
 
     Raises:
         UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
     """
-    if kind in _SHOWS and any(holds_set(type) for type in types):
+    if kind not in _SHOWS:
+        return
+    other = next((found for type in types if (found := _of_collections(type)) is not None), None)
+    if other is not None:
+        raise UnsupportedError(
+            f"a {other} has no text in a program, where it is a {'list' if other == 'deque' else 'dict'}",
+            range,
+            hint=f"show {'list' if other == 'deque' else 'dict'}(…)",
+        )
+    if any(holds_set(type) for type in types):
         raise UnsupportedError(
             "the text of a set depends on the order of its elements, which is known only to Python",
             range,

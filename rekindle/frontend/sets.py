@@ -219,8 +219,8 @@ class SetEmitter(PythonOperatorEmitter):
 
     # ------------------------------------------------------------------------------------------- methods and operators
 
-    def _emit_select(self, expr: Select) -> SugaredValue:
-        found = super()._emit_select(expr)
+    def attribute_of(self, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
+        found = super().attribute_of(base, expr, name)
         if isinstance(found, UnboundSetMethod):
             return SetMethod(self, found.value, found.name, self.environment.origin_of(expr.value))
         return found

@@ -78,6 +78,8 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "OrderedDict": (2, lambda args: DictType(args[0], args[1], "OrderedDict")),
     "DefaultDict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
     "defaultdict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
+    "Deque": (1, lambda args: ListType(args[0], "deque")),
+    "deque": (1, lambda args: ListType(args[0], "deque")),
     "Set": (1, lambda args: DictType(args[0], BOOL, "set")),
     "set": (1, lambda args: DictType(args[0], BOOL, "set")),
     "FrozenSet": (1, lambda args: DictType(args[0], BOOL, "frozenset")),

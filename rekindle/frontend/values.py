@@ -20,6 +20,7 @@ from rekindle.errors import (
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.insertion import (
     constant_int,
+    insert_empty,
     insert_function_constant,
     insert_get_attribute,
     insert_method_call,
@@ -252,6 +253,9 @@ class SimpleValue(SugaredValue):
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         type = self.value.type
+        if isinstance(type, DictType) and type.python == "defaultdict":
+            empty = insert_empty(graph, type.value, range)
+            return SimpleValue(graph.insert("aten::setdefault", [self.value, index, empty], range=range))
         if isinstance(type, (ListType, StringType, DictType)):
             return SimpleValue(graph.insert("aten::__getitem__", [self.value, index], range=range))
         if isinstance(type, TensorType):

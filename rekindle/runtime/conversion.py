@@ -7,7 +7,7 @@ import enum
 import operator
 import re
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -545,7 +545,7 @@ def to_python(value: Any, type: Type) -> Any:
 def differs_in_python(type: Type) -> bool:
     """Whether results of this type may have in them what Python has other classes for: NamedTuples, sets."""
     is_named = isinstance(type, TupleType) and type.fields is not None
-    is_other = isinstance(type, DictType) and type.python != ""
+    is_other = isinstance(type, (ListType, DictType)) and type.python != ""
     return is_named or is_other or any(map(differs_in_python, type.contained))
 
 
@@ -563,6 +563,7 @@ def _named(value: Any, type: Type) -> Any:
         return _named(value, type.element)
     if isinstance(type, ListType) and isinstance(value, list):
         value[:] = [_named(item, type.element) for item in value]
+        return deque(value) if type.python == "deque" else value
     if isinstance(type, DictType) and isinstance(value, dict):
         if type.is_set:
             return set(value) if type.python == "set" else frozenset(value)

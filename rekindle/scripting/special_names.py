@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import builtins
+import collections
 import functools
 import heapq
 import inspect
@@ -82,6 +83,7 @@ def _library() -> dict[str, Any]:
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
     found |= {name: getattr(itertools, name) for name in _ITERTOOLS}
+    found |= {name: getattr(collections, name) for name in ("defaultdict", "OrderedDict", "deque")}
     found |= {"partial": functools.partial, "reduce": functools.reduce}
     return found
 
@@ -114,7 +116,7 @@ def _special() -> dict[int, SugaredValue]:
             table[id(python)] = value
     for name, function in _library().items():
         table[id(function)] = SpecialForm(name)
-    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed", "map", "filter"):
+    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed", "map", "filter", "set", "frozenset"):
         table[id(getattr(builtins, name))] = GLOBALS[name]
     return table
 

@@ -59,15 +59,18 @@ class Program:
 _PROGRAMS: dict[str, Program] = {}
 
 PAST_TORCH = (
+    "collection_kinds",
     "exceptions",
     "functions_within",
     "inference",
     "inherited_classes",
     "known_objects",
+    "libraries_past",
     "made_attributes",
     "modules_past",
     "operators_past",
     "python_operators",
+    "python_texts",
     "recursion_and_patterns",
     "sets",
     "stars",

@@ -68,10 +68,35 @@ RUNS_HERE_ONLY: dict[str, str] = {
 """Programs that saving refuses, each with a part of what it says: TorchScript has nothing to say them with."""
 
 _FORMATS = "torch.jit's runtime knows no format specifications and conversions"
+_PARSING = "torch.jit's runtime reads no spaces and no underscores around and in numbers"
+_NUMBERS = "torch.jit's runtime writes values as C++ does: 1. for 1.0, 0 for False"
 OTHERWISE_IN_TORCH: dict[str, str] = {
     "python_operators.rounded_to_digits": _FORMATS,
     "python_operators.fields_by_name": _FORMATS,
     "python_operators.representations": _FORMATS,
+    **dict.fromkeys(
+        (
+            "python_texts.widths_and_digits",
+            "python_texts.other_presentations",
+            "python_texts.shown_with_its_name",
+            "python_texts.padded_strings",
+            "python_texts.percent_of_numbers",
+            "python_texts.percent_of_strings",
+            "python_texts.format_with_specifications",
+        ),
+        _FORMATS,
+    ),
+    **dict.fromkeys(("python_texts.numbers_of_texts", "python_texts.special_numbers"), _PARSING),
+    **dict.fromkeys(
+        (
+            "python_texts.containers_as_texts",
+            "python_texts.tuples_as_texts",
+            "python_texts.constants_as_texts",
+            "python_texts.floats_as_texts",
+        ),
+        _NUMBERS,
+    ),
+    "collection_kinds.deque_as_a_result": "what is a deque in Python is a list in TorchScript",
     "made_attributes.ReadsWhatIsNotThere": "what no method has made yet is saved empty",
 }
 """Programs that answer otherwise in torch.jit when they are saved here and loaded there, each with the reason."""

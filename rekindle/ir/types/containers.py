@@ -11,24 +11,28 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, NoneType, 
 
 @dataclass(slots=True, frozen=True)
 class ListType(Type):
-    """A mutable list; its element type is invariant, because a list can be written to."""
+    """A mutable list; its element type is invariant, because a list can be written to.
+
+    ``python`` names what Python has in its place, where that is no list: a ``deque``.
+    """
 
     kind: ClassVar[str] = "ListType"
     element: Type
+    python: str = ""
 
     def __str__(self) -> str:
         return f"{self.element}[]"
 
     @property
     def annotation(self) -> str:
-        return f"List[{self.element.annotation}]"
+        return f"{'Deque' if self.python else 'List'}[{self.element.annotation}]"
 
     @property
     def contained(self) -> tuple[Type, ...]:
         return (self.element,)
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        return ListType(contained[0])
+        return ListType(contained[0], self.python)
 
     def accepts(self, other: Type) -> bool:
         return isinstance(other, ListType) and _same_but_refinement(self.element, other.element)

@@ -237,7 +237,7 @@ def math_hypot(x: float, y: float) -> float:
     return math.hypot(x, y)
 
 
-@refused("math.others", SchemaError, "no overload of 'aten::trunc'")
+@program("math.trunc", (2.5,), (-0.5,), torch="refuses")
 def math_trunc(x: float) -> int:
     return math.trunc(x)
 
