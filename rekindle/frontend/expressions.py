@@ -180,7 +180,7 @@ class ExpressionEmitter(Explaining):
             return emit(self, expr, hint)
         if kind in UNARY_KINDS:
             return self._emit_unary(UnaryOp(expr.tree))
-        if kind in ("list_comp", "dict_comp", "generator"):
+        if kind in ("list_comp", "dict_comp", "generator", "set_comp", "set_literal"):
             return self.emit_comprehension(expr, hint)
         if kind == GivenUp.KIND:
             raise GivenUpError("this expression is not supported")

@@ -104,16 +104,19 @@ class HigherOrderEmitter(CallEmitter):
     """Emits calls that are given functions."""
 
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
-        if call.attributes and call.callee.tree.kind == "variable":
+        name = call.callee_name
+        if name == "len":
+            counted = self._length_known(call)
+            if counted is not None:
+                return counted
+        elif not call.has_keywords:
+            return super().emit_call(call, targets, hint)
+        elif name is not None:
             callee = self.emit_sugared(call.callee)
             keyed = next((name for name in _KEYED if callee is GLOBALS[name]), None)
             if keyed is not None:
                 return _KEYED[keyed](self, call)
-        elif len(call.inputs) == 1 and call.callee.tree.kind == Var.KIND:
-            counted = self._length_known(call)
-            if counted is not None:
-                return counted
-        elif call.attributes and call.callee.tree.kind == ".":
+        elif call.callee.tree.kind == ".":
             sorting = self._sort_in_place(call)
             if sorting is not None:
                 return sorting
@@ -121,7 +124,7 @@ class HigherOrderEmitter(CallEmitter):
 
     def _length_known(self, call: Apply) -> SugaredValue | None:
         """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
-        if self.environment.find_local("len") is not None or call.callee.range.text != "len":
+        if len(call.inputs) != 1 or call.attributes or self.environment.find_local("len") is not None:
             return None
         (item,) = call.inputs
         found: SugaredValue | None = None

@@ -33,7 +33,7 @@ from rekindle.ir.types import (
     UnionBase,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript, Var
+from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
@@ -161,13 +161,14 @@ class PythonOperatorEmitter(HigherOrderEmitter):
     # -------------------------------------------------------------------------------------------------------- builtins
 
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
-        if call.callee.tree.kind == Var.KIND:
-            emit = _BUILTINS.get(Var(call.callee.tree).name.name)
-            if emit is not None and self.environment.is_builtin(call.callee.range.text, call.callee.range):
+        name = call.callee_name
+        if name is not None:
+            emit = _BUILTINS.get(name)
+            if emit is not None and self.environment.is_builtin(name, call.callee.range):
                 found = emit(self, call, hint)
                 if found is not None:
                     return found
-        elif call.attributes and call.callee.range.text.endswith(".format"):
+        elif call.has_keywords and call.callee.range.text.endswith(".format"):
             callee = self.emit_sugared(call.callee)
             if isinstance(callee, NewStyleString):
                 return self._format(callee, call)

@@ -22,6 +22,10 @@ _EATS_ALL: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::s
 _SHOWS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
 
 
+LOOK_AT_SETS: Final = _EATS_ALL | _SHOWS
+"""The operators whose arguments :func:`given_sets` looks at."""
+
+
 class UnboundSetMethod(SugaredValue):
     """``s.add`` and the like: the emitter knows how they are called."""
 

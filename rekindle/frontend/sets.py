@@ -39,7 +39,6 @@ from rekindle.syntax.views import (
     SetComp,
     SetLiteral,
     Starred,
-    Var,
 )
 
 _ELEMENTS: Final = (INT, FLOAT, BOOL, STRING)
@@ -126,7 +125,7 @@ class SetEmitter(PythonOperatorEmitter):
 
     # -------------------------------------------------------------------------------------------------------- literals
 
-    def _emit_simple(self, expr: Expr, hint: Type | None) -> Value:
+    def emit_comprehension(self, expr: Expr, hint: Type | None) -> Value:
         if expr.tree.kind == SetLiteral.KIND:
             return self._set_literal(SetLiteral(expr.tree))
         if expr.tree.kind == SetComp.KIND:
@@ -134,7 +133,7 @@ class SetEmitter(PythonOperatorEmitter):
             comprehension = SetComp(expr.tree)
             listed = ListComp.create(expr.range, comprehension.element, comprehension.generators)
             return self._set_of(expr.range, self._list_comprehension(listed, None))
-        return super()._emit_simple(expr, hint)
+        return super().emit_comprehension(expr, hint)
 
     def _set_literal(self, expr: SetLiteral) -> Value:
         parts = [item for item in expr.items if item.tree.kind == Starred.KIND]
@@ -194,9 +193,9 @@ class SetEmitter(PythonOperatorEmitter):
         return found.iterator(iterable.range, self.graph)
 
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
-        if call.callee.tree.kind == Var.KIND and len(call.inputs) == 1:
-            name = Var(call.callee.tree).name.name
-            if name in _EATS_ALL and call.inputs[0].tree.kind in _COMPREHENSIONS and not _has_key(call):
+        name = call.callee_name
+        if name is not None and name in _EATS_ALL and len(call.inputs) == 1:
+            if call.inputs[0].tree.kind in _COMPREHENSIONS and not _has_key(call):
                 if self.environment.is_builtin(name, call.callee.range):
                     return self._eat_all(call, name, targets, hint)
         return super().emit_call(call, targets, hint)

@@ -29,7 +29,7 @@ from rekindle.frontend.insertion import (
 )
 from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.python_signatures import call_as_python_does
-from rekindle.frontend.set_values import given_sets, refuse_order, set_attribute
+from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
@@ -464,7 +464,7 @@ class BuiltinFunction(SugaredValue):
     def call(self, call: Call) -> SugaredValue:
         kind, itself = self.kind, self.self_value
         args = call.args
-        if any(item.type.contained for item in args):
+        if kind in LOOK_AT_SETS:
             args = given_sets(kind, args, call.graph, call.range)
         try:
             return SimpleValue(

@@ -150,6 +150,17 @@ class Apply(Expr):
         return cls._build(range, callee.tree, list_tree(range, inputs), list_tree(range, attributes))
 
     @property
+    def has_keywords(self) -> bool:
+        """Whether there are arguments by name."""
+        return bool(self.tree.subtree(2).children)
+
+    @property
+    def callee_name(self) -> str | None:
+        """The name that is called; None where another expression is."""
+        callee = self.tree.subtree(0)
+        return callee.subtree(0).string(0) if callee.kind == Var.KIND else None
+
+    @property
     def callee(self) -> Expr:
         return Expr(self.tree.subtree(0))
 
