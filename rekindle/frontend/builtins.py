@@ -129,6 +129,9 @@ def trunc(x: float) -> int:
 def trunc(x: int) -> int:
     return x
 
+def complex_conjugate(self: complex) -> complex:
+    return complex(self.real, -self.imag)
+
 def real(self: complex) -> float:
     return float(torch.real(torch.tensor(self, dtype=$complex128)))
 

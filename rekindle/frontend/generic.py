@@ -21,7 +21,7 @@ from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import convert_value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import NONE, Type, mismatch_note
+from rekindle.ir.types import NONE, ClassType, Type, mismatch_note
 from rekindle.syntax.views import Def, Param
 
 Given = Sequence["tuple[str, Parts]"]
@@ -89,6 +89,8 @@ class GenericFunction:
         self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph
     ) -> SugaredValue:
         value = convert_value(graph, given.as_value(range, graph), type, range)
+        if inherits(value.type, type):
+            return SimpleValue(value)  # the function is compiled for the derived class
         if not value.type.is_subtype_of(type):
             raise TypeMismatchError(
                 f"'{self.name}' takes {type.annotation} for '{param.name.name}', got {value.type.annotation}"
@@ -125,6 +127,14 @@ class GenericFunction:
         return SimpleValue(
             graph.insert_node(graph.create("prim::CallFunction", [callee, *inputs], types=types, range=range)).output
         )
+
+
+def inherits(type: Type, base: Type) -> bool:
+    """Whether objects of one class are of another, from which their own is derived."""
+    if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
+        return False
+    own, wanted = type.python_class, base.python_class
+    return own is not None and wanted is not None and issubclass(own, wanted)
 
 
 make_record: Callable[[GenericFunction, Given], FunctionRecord] | None = None

@@ -345,6 +345,19 @@ class HigherOrderEmitter(CallEmitter):
         answer = found == wanted if is_exact else found >= wanted
         return SimpleValue(self.graph.insert_constant(answer, range=call.range))
 
+    def _positional(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """What a pattern by position asks an object for."""
+        subject, cls, index = call.inputs
+        python = self.emit_sugared(cls).python_class(cls.range)
+        names: Sequence[str] = getattr(python, "__match_args__", ())
+        position = int(index.tree.string(0))
+        if position >= len(names):
+            raise TypeMismatchError(
+                f"{cls.range.text} has {len(names)} attributes by position (__match_args__), and this is one more",
+                call.range,
+            )
+        return self.emit_sugared(subject).attribute(call.range, self.graph, names[position])
+
     def _if_iterable(self, item: SugaredValue, range: SourceRange) -> SugaredValue:
         """What the compiler alone can iterate over, as a list; anything else as it is."""
         if isinstance(item, (MappedValue, IterableTree, RangeValue)):
@@ -355,6 +368,7 @@ class HigherOrderEmitter(CallEmitter):
         **CallEmitter._FORMS,
         "map": _map,
         "$has_length": _has_length,
+        "$positional": _positional,
         "filter": _filter,
         "partial": _partial,
         "reduce": _reduce,

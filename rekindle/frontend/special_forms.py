@@ -292,7 +292,7 @@ _FORMS: Final = (
         "set",
         "frozenset",
     ),
-    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter", "$has_length"),
+    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter", "$has_length", "$positional"),
 )
 
 GLOBALS: Final[dict[str, SugaredValue]] = {

@@ -125,6 +125,8 @@ class SimpleValue(SugaredValue):
         if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
             read = BuiltinFunction(_COMPLEX_PROPERTIES[name], CallArgument(value, range=range))
             return read.call(Call(range, graph))
+        if type.kind == "ComplexType" and name == "conjugate":
+            return BuiltinFunction("aten::complex_conjugate", CallArgument(value, range=range))
         if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
         if isinstance(type, TensorType) and name in TENSOR_CASTS:

@@ -15,6 +15,7 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.errors import NotScriptableError, SchemaError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.generic import inherits
 from rekindle.frontend.higher_order import PartialValue
 from rekindle.frontend.python_signatures import fitted_to
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
@@ -24,7 +25,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import BOOL, ListType, TupleType, Type
+from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import python_objects
@@ -78,7 +79,24 @@ def sugared_value(
         return function_value(obj, resolver)
     if isinstance(obj, functools.partial):
         return _partial(obj, range, graph, resolver)
+    if isinstance(obj, (set, frozenset)):
+        elements = _elements(obj, range, graph)
+        if elements is not None:
+            return elements
     return PythonObject(obj, name, resolver) if is_known(obj) else UnusableValue(obj, name)
+
+
+def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:
+    """A set from outside of the program, which the program cannot change; None where it cannot be a set of one."""
+    kinds = {type(item) for item in obj}
+    if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
+        return None
+    key = find_type(kinds.pop())
+    assert key is not None
+    items = [graph.insert_constant(item, range=range) for item in sorted(obj)]
+    yes = graph.insert_constant(True, range=range)
+    pairs = [value for item in items for value in (item, yes)]
+    return SimpleValue(construct("prim::DictConstruct", pairs, DictType(key, BOOL, "frozenset"), range, graph))
 
 
 def _partial(obj: functools.partial[Any], range: SourceRange, graph: Graph, resolver: Resolver) -> SugaredValue:
@@ -139,12 +157,25 @@ class CompiledFunctionValue(FunctionValue):
         try:
             return super().call(call)
         except SchemaError:
+            if generic is not None and self._is_given_derived(call):
+                values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+                named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+                return generic.call(self.function, call.range, call.graph, values, named)
             if not self.function.__module__.startswith("torch."):
                 raise  # what takes floats may show that it was given an int
             positional, keywords = fitted_to(call.graph, self.functions[0].schema.arguments, call.args, call.kwargs)
             if positional == list(call.args) and keywords == list(call.kwargs):
                 raise
             return super().call(replace(call, args=positional, kwargs=keywords))
+
+    def _is_given_derived(self, call: Call) -> bool:
+        """Whether an object of a derived class is given where the function names its base."""
+        if len(self.functions) != 1:
+            return False
+        formals = {item.name: item.type for item in self.functions[0].schema.arguments}
+        given = [*zip(formals.values(), call.args, strict=False)]
+        given += [(formals[item.name], item) for item in call.kwargs if item.name in formals]
+        return any(inherits(item.type, formal) for formal, item in given)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

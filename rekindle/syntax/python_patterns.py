@@ -46,6 +46,9 @@ from rekindle.syntax.views import (
 HAS_LENGTH: Final = "$has_length"
 """What asks whether something is a sequence of so many elements, or of at least so many."""
 
+POSITIONAL: Final = "$positional"
+"""What gives the attribute of an object that stands at a place of its class's ``__match_args__``."""
+
 
 @dataclass(slots=True)
 class _Case:
@@ -174,10 +177,14 @@ class _Patterns:
         isinstance_of = Var.create(range, Ident.create(range, "isinstance"))
         self._ask(Apply.create(range, isinstance_of, [subject, cls]))
         if pattern.patterns:
-            builtin = cls.range.text in ("int", "float", "str", "bool", "list", "tuple")
-            if len(pattern.patterns) > 1 or not builtin:
-                raise refuse("match_pattern", range)
-            self.read(pattern.patterns[0], subject)
+            if cls.range.text in ("int", "float", "str", "bool", "list", "tuple"):
+                if len(pattern.patterns) > 1:
+                    raise refuse("match_pattern", range)
+                self.read(pattern.patterns[0], subject)
+            else:
+                field = Var.create(range, Ident.create(range, POSITIONAL))
+                for index, part in enumerate(pattern.patterns):
+                    self.read(part, Apply.create(range, field, [subject, cls, _number(range, index)]))
         for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
             self.read(part, Select.create(range, subject, Ident.create(range, name)))
 

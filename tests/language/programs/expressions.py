@@ -332,7 +332,7 @@ def complex_attributes(z: complex) -> Tuple[float, float]:
     return z.real, z.imag
 
 
-@refused("complex.conjugate", UndefinedNameError, "a value of type complex has no attribute or method 'conjugate'")
+@program("complex.conjugate", (1 + 2j,), (-0.5j,), torch="refuses")
 def complex_conjugate(z: complex) -> complex:
     return z.conjugate()
 

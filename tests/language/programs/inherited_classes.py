@@ -239,3 +239,25 @@ class FromList(list):
 @refused("class.inherited", NotScriptableError, "not all of it is written in Python")
 def class_that_is_a_list(n: int) -> int:
     return FromList().first() + n
+
+
+class Shape:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def area(self) -> int:
+        return self.size
+
+
+class Square(Shape):
+    def area(self) -> int:
+        return self.size * self.size
+
+
+def _area_of(shape: Shape, times: int = 1) -> int:
+    return shape.area() * times
+
+
+@program("class.inherited class.arguments", (3,), (-1,), torch="refuses")
+def derived_where_a_base_is_named(n: int) -> List[int]:
+    return [_area_of(Square(n)), _area_of(Shape(n)), _area_of(times=2, shape=Square(n))]

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor, nn
 
-from rekindle.errors import CompileError, UnsupportedError
+from rekindle.errors import CompileError
 from tests.language.corpus import program, refused
 
 X = torch.tensor([[1.0, -2.0]])
@@ -214,7 +214,7 @@ def match_keys(d: Dict[str, int]) -> int:
     return 0
 
 
-@refused("statement.match", UnsupportedError, "This pattern is not supported.")
+@program("statement.match", (Place(0, 5),), (Place(1, 2),), torch="refuses")
 def match_positional_fields(p: Place) -> int:
     match p:
         case Place(0, y):

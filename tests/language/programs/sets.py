@@ -223,6 +223,26 @@ def may_be_none(xs: List[int], n: int) -> int:
     return -1 if s is None else len(s)
 
 
+KNOWN = {"a", "b"}
+SMALL = frozenset({1, 2})
+
+
+@program("set.global", *NAMES, torch="refuses")
+def set_of_the_file(xs: List[str], name: str) -> List[bool]:
+    return [name in KNOWN, name not in KNOWN, len(KNOWN) == 2, set(xs) <= KNOWN]
+
+
+@program("set.global", *NUMBERS, torch="refuses")
+def frozenset_of_the_file(xs: List[int], n: int) -> List[int]:
+    return sorted(SMALL | {n}) + [x for x in xs if x in SMALL]
+
+
+@refused("set.global", UndefinedNameError, "a frozenset has no method 'add'")
+def changes_the_set_of_the_file(n: int) -> int:
+    KNOWN.add("c")
+    return len(KNOWN)
+
+
 @refused("set.order", UnsupportedError, "the order of a set's elements is known only to Python")
 def goes_over_a_set(xs: List[int]) -> List[int]:
     out: List[int] = []
