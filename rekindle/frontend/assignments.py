@@ -9,9 +9,9 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.collection_kinds import CollectionEmitter
-from rekindle.frontend.expressions import BINARY_KINDS
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sets import is_set
 from rekindle.frontend.special_forms import MagicMethod

@@ -23,6 +23,7 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.inference import DICT, LIST, SET
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
+from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
@@ -75,36 +76,6 @@ from rekindle.syntax.views import (
     Var,
     Walrus,
 )
-
-BINARY_KINDS: Final[dict[str, tuple[str, str]]] = {
-    "+": ("aten::add", "__add__"),
-    "-": ("aten::sub", "__sub__"),
-    "*": ("aten::mul", "__mul__"),
-    "/": ("aten::div", "__truediv__"),
-    "//": ("aten::floordiv", "__floordiv__"),
-    "%": ("aten::remainder", "__mod__"),
-    "**": ("aten::pow", "__pow__"),
-    "@": ("aten::matmul", "__matmul__"),
-    "&": ("aten::__and__", "__and__"),
-    "|": ("aten::__or__", "__or__"),
-    "^": ("aten::__xor__", "__xor__"),
-    "<<": ("aten::__lshift__", "__lshift__"),
-    ">>": ("aten::__rshift__", "__rshift__"),
-    "==": ("aten::eq", "__eq__"),
-    "!=": ("aten::ne", "__ne__"),
-    "<": ("aten::lt", "__lt__"),
-    "<=": ("aten::le", "__le__"),
-    ">": ("aten::gt", "__gt__"),
-    ">=": ("aten::ge", "__ge__"),
-    "in": ("aten::__contains__", "__contains__"),
-}
-"""The operator of each binary expression, and the method by which objects of classes answer it."""
-
-UNARY_KINDS: Final[dict[str, tuple[str, str]]] = {
-    "unary_minus": ("aten::neg", "__neg__"),
-    "unary_plus": ("aten::positive", "__pos__"),
-    "~": ("aten::bitwise_not", "__invert__"),
-}
 
 _TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
 """What can stand in the lists that ``tolist`` gives, in the order in which ``prim::tolist`` numbers them."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rekindle.errors import GraphError, SourceRange
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.expressions import BINARY_KINDS
+from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
