@@ -401,7 +401,7 @@ def summary(results: dict[str, Result]) -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.sweeps.gradients")
     parser.add_argument("--full", action="store_true", help="every entry; write the results")
-    parser.add_argument("--only", help="entries, with commas between them")
+    parser.add_argument("--only", help="entries, with commas between them; with --full, they replace what is written")
     parser.add_argument("--part", help="I/N: the I-th of N parts of all entries; adds to what earlier parts have found")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
@@ -421,7 +421,7 @@ def main(arguments: list[str] | None = None) -> int:
         name: Result(failures={"process": "died"}, cases=1) if found[name] is None else Result(**found[name])
         for name in names
     }
-    if options.part and index > 1:
+    if options.full and (options.only or (options.part and index > 1)):
         results = _committed() | results
     head = summary(results)
     for name, result in results.items():
