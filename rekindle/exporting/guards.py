@@ -40,7 +40,7 @@ def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any])
         elif isinstance(leaf, enum.Enum):
             found.append(f"{source}.name == '{leaf.name}'")
         elif isinstance(leaf, bool):
-            found.append(f"{source} is {leaf}")
+            found.append(f"{source} == {leaf}")  # from a file a bool may come as 1
     return found
 
 

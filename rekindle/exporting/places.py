@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
+from torch import fx
 from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import SourceRange
@@ -63,8 +64,10 @@ def write_places(program: torch.export.ExportedProgram, places: Places) -> None:
                     node.meta["custom"] = kept
                 else:
                     del node.meta["custom"]
-            if node.op in ("placeholder", "output"):
+            if node.op == "placeholder":
                 continue
+            if node.op == "output":
+                node.meta["val"] = fx.map_arg(node.args[0], lambda each: each.meta.get("val"))
             # What stands for no place of the program (the size of an input, a check) is told as what is next to it.
             last = last if mark is None else mark
             if last is not None and last < len(places.known):

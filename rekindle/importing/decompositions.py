@@ -1,4 +1,5 @@
-"""Operators that are taken apart before graphs are read, because kernels know the parts and not the whole."""
+"""What is taken apart before graphs are read: operators of which kernels know the parts and not the whole, and calls of
+PyTorch's transforms of functions."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from functools import cache
 from typing import Any, Final
 
 import torch
+from torch import fx
 from torch._decomp import get_decompositions
+from torch.export import ExportedProgram
 
 aten: Final = torch.ops.aten
 
@@ -36,3 +39,21 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """What :mod:`torch._decomp` makes of them."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
+
+
+_OF_TRANSFORMS: Final = "torch._functorch.predispatch"
+"""The module of the functions that stand in graphs for ``torch.vmap`` and its like."""
+
+
+def without_transforms(program: ExportedProgram) -> ExportedProgram:
+    """``program`` with the operators that calls of ``torch.vmap`` and the like come to, in place of these calls."""
+    if not any(
+        node.op == "call_function" and getattr(node.target, "__module__", "") == _OF_TRANSFORMS
+        for module in program.graph_module.modules()
+        if isinstance(module, fx.GraphModule)
+        for node in module.graph.nodes
+    ):
+        return program
+    plain: ExportedProgram = program.run_decompositions({})
+    plain._guards_code = program._guards_code  # PyTorch forgets them
+    return plain

@@ -24,6 +24,7 @@ import rekindle.importing.control_flow
 import rekindle.importing.operators
 import rekindle.importing.scalars  # noqa: F401  (these three fill the table of what reads calls)
 from rekindle.errors import CaptureError, CompileError, ProgramErrors
+from rekindle.importing.decompositions import without_transforms
 from rekindle.importing.guards import check_arguments
 from rekindle.importing.reader import Meaning, Reader, as_list
 from rekindle.importing.skeleton import add_modules, calls_of, skeleton_of
@@ -47,7 +48,7 @@ def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes])
     """
     if not isinstance(program, ExportedProgram):
         program = torch.export.load(program)
-    return _Import(program).run()
+    return _Import(without_transforms(program)).run()
 
 
 class _Import:

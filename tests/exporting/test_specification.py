@@ -1,4 +1,4 @@
-"""The specification of Export IR, point by point, on exported programs."""
+"""The specification of Export IR, point by point, on exported programs. Each test names its point."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def calls(program: torch.export.ExportedProgram) -> Iterator[torch.fx.Node]:
 
 
 def test_placeholders_come_first_and_there_is_one_output(program: torch.export.ExportedProgram) -> None:
+    """In "Graph", "placeholder": any number of placeholders, which come first; exactly one output, the last."""
     for graph in graphs(program):
         kinds = [node.op for node in graph.nodes]
         count = kinds.count("placeholder")
@@ -79,6 +80,7 @@ def test_placeholders_come_first_and_there_is_one_output(program: torch.export.E
 
 
 def test_what_is_called_is_an_operator_and_writes_to_nothing(program: torch.export.ExportedProgram) -> None:
+    """In "call_function": functional operators of ATen, of the user and of control flow, and nothing else."""
     for node in calls(program):
         if isinstance(node.target, torch._ops.OpOverload):
             assert not node.target._schema.is_mutable, node.format_node()
@@ -91,6 +93,7 @@ def test_what_is_called_is_an_operator_and_writes_to_nothing(program: torch.expo
 
 
 def test_attributes_are_read_of_submodules_alone(program: torch.export.ExportedProgram) -> None:
+    """In "get_attr": reads submodules, the branches and bodies of control flow; parameters and buffers are inputs."""
     for module in program.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
             if node.op == "get_attr":
@@ -98,6 +101,7 @@ def test_attributes_are_read_of_submodules_alone(program: torch.export.ExportedP
 
 
 def test_parameters_and_buffers_are_inputs(program: torch.export.ExportedProgram) -> None:
+    """In "graph_signature", "state_dict": what is lifted, what is mutated, under the names of the module."""
     signature = program.graph_signature
     assert signature.parameters == ("block.linear.weight", "block.linear.bias")
     assert {*signature.buffers} == {"total", "scale", "calls"}
@@ -110,6 +114,7 @@ def test_parameters_and_buffers_are_inputs(program: torch.export.ExportedProgram
 
 
 def test_ranges_of_dynamic_sizes(program: torch.export.ExportedProgram) -> None:
+    """In "range_constraints", "SymInt": sizes that differ between calls are symbols with ranges."""
     placeholder = next(node for node in program.graph.nodes if node.name == "x")
     size = placeholder.meta["val"].shape[0]
     assert isinstance(size, torch.SymInt)
@@ -118,6 +123,8 @@ def test_ranges_of_dynamic_sizes(program: torch.export.ExportedProgram) -> None:
 
 
 def test_every_node_tells_its_value(program: torch.export.ExportedProgram) -> None:
+    """In "val": a FakeTensor, a SymInt, a list of these, or None."""
+
     def fits(value: Any) -> bool:
         if isinstance(value, (list, tuple)):
             return all(fits(item) for item in value)
@@ -132,6 +139,7 @@ def test_every_node_tells_its_value(program: torch.export.ExportedProgram) -> No
 
 
 def test_every_call_tells_its_place(program: torch.export.ExportedProgram) -> None:
+    """In "stack_trace", "nn_module_stack", "source_fn_stack": on every call, the outermost first."""
     for node in calls(program):
         assert "test_specification.py" in node.meta["stack_trace"], node.format_node()
         assert node.meta["nn_module_stack"]["L__self__"] == ("", f"{__name__}.Model")
@@ -145,6 +153,7 @@ def test_every_call_tells_its_place(program: torch.export.ExportedProgram) -> No
 
 
 def test_modules_and_functions_of_torch_are_told(program: torch.export.ExportedProgram) -> None:
+    """In "nn_module_stack", "source_fn_stack": the modules around a call, and its leaf module."""
     linear = next(node for node in calls(program) if node.target is torch.ops.aten.linear.default)
     assert list(linear.meta["nn_module_stack"].values()) == [
         ("", f"{__name__}.Model"),
@@ -157,6 +166,7 @@ def test_modules_and_functions_of_torch_are_told(program: torch.export.ExportedP
 
 
 def test_branches_and_loops_are_operators_of_a_higher_order(program: torch.export.ExportedProgram) -> None:
+    """In "call_function": control flow is operators whose branches are submodules."""
     targets = [node.target for node in program.graph.nodes if node.op == "call_function"]
     assert targets.count(torch.ops.higher_order.cond) == 1
     assert targets.count(torch.ops.higher_order.while_loop) == 1
@@ -185,3 +195,67 @@ def test_methods_share_one_state() -> None:
     forward(torch.ones(4))
     forward(torch.ones(4))
     assert count(torch.zeros(4)).tolist() == [2.0] * 4
+
+
+def test_the_output_has_the_metadata_of_calls(program: torch.export.ExportedProgram) -> None:
+    """In "output": the same metadata as calls."""
+    for graph in graphs(program):
+        output = graph.output_node()
+        assert "test_specification.py" in output.meta["stack_trace"]
+        values = [each.meta["val"] for each in output.all_input_nodes]
+        flat = torch.utils._pytree.tree_leaves(output.meta["val"])
+        assert [id(each) for each in flat if not isinstance(each, int)] == [id(each) for each in values]
+
+
+def test_fake_tensors_tell_sizes_dtypes_and_devices(program: torch.export.ExportedProgram) -> None:
+    """In "FakeTensor": sizes are ints or SymInts, the rank is fixed, there is a dtype and a device."""
+    rows = next(node for node in program.graph.nodes if node.name == "x").meta["val"].shape[0]
+    linear = next(node for node in calls(program) if node.target is torch.ops.aten.linear.default)
+    value = linear.meta["val"]
+    assert list(value.shape) == [rows, 4]
+    assert isinstance(value.shape[0], torch.SymInt)
+    assert (value.dtype, value.device) == (torch.float32, torch.device("cpu"))
+
+
+def test_operators_with_several_results_tell_each() -> None:
+    """In "FakeTensor": an operator that returns a tuple of tensors has a FakeTensor for each."""
+
+    def pooled(x: Tensor) -> Tensor:
+        values, indices = torch.max(x, 1)
+        return values + indices
+
+    made = rekindle.to_exported(rekindle.script(pooled), (torch.ones(3, 4),))
+    node = next(node for node in calls(made) if node.target is torch.ops.aten.max.dim)
+    values, indices = node.meta["val"]
+    assert (values.dtype, indices.dtype) == (torch.float32, torch.int64)
+
+
+def test_the_smallest_graph_and_constants_in_the_graph() -> None:
+    """In "Graph" and "call_function": a graph is never empty, and constants stand in it as arguments."""
+    nothing = rekindle.to_exported(rekindle.script(_nothing), ())
+    assert [node.op for node in nothing.graph.nodes] == ["output"]
+    added = rekindle.to_exported(rekindle.script(_added), (torch.ones(3),))
+    assert next(calls(added)).args[1] == 2.5
+
+
+def _nothing() -> int:
+    return 3
+
+
+def _added(x: Tensor) -> Tensor:
+    return x + 2.5
+
+
+def test_graphs_are_graphs_of_fx(program: torch.export.ExportedProgram) -> None:
+    """In the introduction: an interpreter of FX graphs runs the graph as it stands, inputs lifted."""
+    state = {**program.state_dict, **program.constants}
+    lifted = [
+        state[spec.target].clone() if spec.target is not None else torch.ones(5, 4)
+        for spec in program.graph_signature.input_specs
+        if spec.kind is not InputKind.USER_INPUT
+    ]
+    found = torch.fx.Interpreter(program.graph_module).run(*lifted, torch.ones(5, 4))
+    count = len(program.graph_signature.buffers_to_mutate)
+    wanted = program.module()(torch.ones(5, 4))
+    torch.testing.assert_close(found[count], wanted[0])
+    assert found[count + 1] == wanted[1] == 10

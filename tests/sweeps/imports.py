@@ -18,6 +18,7 @@ import torch
 
 from tests.importing.checking import AGREES, Outcome, checked
 from tests.importing.programs import PROGRAMS
+from tests.importing.transformers_models import is_there, transformers_models
 from tests.sweeps.report import RESULTS
 
 
@@ -51,8 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
     rows: dict[str, Outcome] = {}
-    for name in [name for name in PROGRAMS if name.startswith(tuple(options.only.split(",")))]:
-        rows[name] = checked(PROGRAMS[name])
+    if not is_there():
+        print("transformers is not installed: its models are left out (pip install transformers)")
+    programs = PROGRAMS | transformers_models()
+    for name in [name for name in programs if name.startswith(tuple(options.only.split(",")))]:
+        rows[name] = checked(programs[name])
         print(name, rows[name].stage, rows[name].detail, sep=" | ", flush=True)
     if options.full:
         (RESULTS / "imports.md").write_text(page(rows), encoding="utf-8")

@@ -45,7 +45,10 @@ def attention(
         noise = torch.empty_like(weights).bernoulli_(1 - dropout_p)
         noise = noise.div_(1 - dropout_p) if dropout_p < 1 else noise
         weights = weights * noise
-    return weights @ _repeated(value, query, enable_gqa), None, noise
+    result = weights @ _repeated(value, query, enable_gqa)
+    if way == _FLASH and result.dim() == 4:
+        result = result.transpose(1, 2).contiguous().transpose(1, 2)  # as the kernel lays it out: views may follow
+    return result, None, noise
 
 
 def _as_kernel_takes_it(mask: Tensor | None, query: Tensor) -> bool:
