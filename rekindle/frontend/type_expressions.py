@@ -156,6 +156,8 @@ def _example(name: str) -> str:
 
 
 def _strip(name: str) -> str:
+    if "." not in name:
+        return name
     for prefix in _PREFIXES:
         if name.startswith(prefix):
             return name[len(prefix) :]
