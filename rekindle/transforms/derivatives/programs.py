@@ -19,6 +19,7 @@ from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.contexts import make_plain
 from rekindle.transforms.derivatives.modules import function_of
+from rekindle.transforms.derivatives.objects import take_objects_apart
 from rekindle.transforms.derivatives.trees import Tree, leaves
 
 
@@ -75,6 +76,7 @@ def _rewrite(program: Program) -> None:
     """Make the graph one that writes to nothing, and runs nothing beside itself."""
     graph = program.graph
     make_plain(graph)
+    take_objects_apart(graph)
     with kept(graph, [leaf for tree in program.entries.values() for leaf in leaves(tree)]):
         run_passes(graph, (*REQUIRED, RemoveMutation()))
         make_functional(graph)

@@ -1,0 +1,132 @@
+"""Objects that a program makes and keeps to itself become the values of their attributes.
+
+.. code-block:: text
+
+    %1 : __torch__.Pair = prim::CreateObject()
+     = prim::SetAttr[name="a"](%1, %x)             becomes
+     = prim::SetAttr[name="a"](%1, %y)
+    %2 : Tensor = prim::GetAttr[name="a"](%1)
+    %3 : Tensor = aten::neg(%2)                              %3 : Tensor = aten::neg(%y)
+
+What branches and turns of loops write to attributes becomes results of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import ClassType, Type
+from rekindle.passes import Inlining, LowerSimpleTuples, run_passes
+
+_OWN = ("prim::SetAttr", "prim::GetAttr")
+
+
+def take_objects_apart(graph: Graph) -> None:
+    """Rewrite ``graph``, in which calls are inlined. What an object is known to be afterwards tells which methods are
+    called where only an interface was known, so that these are inlined too. Objects that go elsewhere stay."""
+    while True:
+        objects = {value for value in _made(graph) if all(_is_own(use.user, use.offset) for use in value.uses)}
+        if not objects:
+            return
+        _Attributes(graph, objects).block(graph.block, {})
+        for value in objects:
+            value.node.destroy()
+        run_passes(graph, (Inlining(), LowerSimpleTuples()))
+
+
+def _made(graph: Graph) -> Iterator[Value]:
+    for node in graph.find_nodes("prim::CreateObject"):
+        type = node.output.type
+        if isinstance(type, ClassType) and not type.is_module:
+            yield node.output
+
+
+def _is_own(user: Node, offset: int) -> bool:
+    """Whether ``user`` reads or writes an attribute, in a place that is followed."""
+    block = user.owning_block
+    while block is not None and block.owning_node is not None:
+        if block.owning_node.kind not in ("prim::If", "prim::Loop"):
+            return False
+        block = block.parent
+    return offset == 0 and user.kind in _OWN
+
+
+Key = tuple[Value, str]
+
+
+@dataclass(slots=True)
+class _Attributes:
+    graph: Graph
+    objects: set[Value]
+
+    def block(self, block: Block, now: dict[Key, Value]) -> dict[Key, Value]:
+        """Go through ``block`` from what attributes are before it; returns what they are behind it."""
+        for node in list(block.nodes):
+            if node.kind == "prim::CreateObject" and node.output in self.objects:
+                now.update(self._not_set(node))
+            elif node.kind in _OWN and node.inputs[0] in self.objects:
+                key = node.inputs[0], node.get_string("name")
+                if node.kind == "prim::SetAttr":
+                    now[key] = node.inputs[1]
+                else:
+                    node.output.replace_all_uses_with(now[key])
+                node.destroy()
+            elif node.kind == "prim::If":
+                self._branches(node, now)
+            elif node.kind == "prim::Loop":
+                self._turns(node, now)
+        return now
+
+    def _not_set(self, node: Node) -> dict[Key, Value]:
+        """The attributes of a new object."""
+        type = node.output.type
+        assert isinstance(type, ClassType)
+        with self.graph.inserting_before(node):
+            return {
+                (node.output, name): self.graph.insert_node(
+                    self.graph.create("prim::Uninitialized", types=[own])
+                ).output
+                for name, own in _attributes(type)
+            }
+
+    def _branches(self, node: Node, now: dict[Key, Value]) -> None:
+        ends = [self.block(inner, dict(now)) for inner in node.blocks]
+        for key, before in list(now.items()):
+            if any(end[key] is not before for end in ends):
+                for inner, end in zip(node.blocks, ends, strict=True):
+                    inner.add_output(end[key])
+                now[key] = node.add_output(_type_of(key))
+
+    def _turns(self, node: Node, now: dict[Key, Value]) -> None:
+        (inner,) = node.blocks
+        carried = [key for key in now if key in set(_written(inner))]
+        inside = dict(now)
+        for key in carried:
+            node.add_input(now[key])
+            inside[key] = inner.add_input(type=_type_of(key))
+        end = self.block(inner, inside)
+        for key in carried:
+            inner.add_output(end[key])
+            now[key] = node.add_output(_type_of(key))
+
+
+def _attributes(type: ClassType) -> Iterator[tuple[str, Type]]:
+    for name, attribute in type.attributes.items():
+        yield name, attribute.type
+
+
+def _type_of(key: Key) -> Type:
+    value, name = key
+    type = value.type
+    assert isinstance(type, ClassType)
+    return dict(_attributes(type))[name]
+
+
+def _written(block: Block) -> Iterator[Key]:
+    for node in block.nodes:
+        if node.kind == "prim::SetAttr":
+            yield node.inputs[0], node.get_string("name")
+        for inner in node.blocks:
+            yield from _written(inner)
