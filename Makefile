@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports fuzz golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -126,6 +126,9 @@ sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, 
 MUTANTS ?= 200000
 MINUTES ?= 60
 RUN ?= 20260
+
+sweep-real-modules: setup ## script modules of libraries (where installed: pip install -e .[real-modules])
+	$(BIN)/python -m tests.sweeps.real_modules
 
 fuzz: setup ## archives changed at random: loaded, or refused with an error that says why (MUTANTS=, MINUTES=, RUN=)
 	$(BIN)/python -m tests.archive.hostile.fuzz --count $(MUTANTS) --minutes $(MINUTES) --run $(RUN) --write

@@ -21,7 +21,7 @@ from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import convert_value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import NONE, ClassType, Type, mismatch_note
+from rekindle.ir.types import NONE, ClassType, Type, UnionBase, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 
 Given = Sequence["tuple[str, Parts]"]
@@ -91,6 +91,8 @@ class GenericFunction:
         value = convert_value(graph, given.as_value(range, graph), type, range)
         if inherits(value.type, type):
             return SimpleValue(value)  # the function is compiled for the derived class
+        if isinstance(value.type, UnionBase) and without_none(value.type).is_subtype_of(type):
+            return SimpleValue(value)  # it may be None, whatever the annotation says
         if not value.type.is_subtype_of(type):
             raise TypeMismatchError(
                 f"'{self.name}' takes {type.annotation} for '{param.name.name}', got {value.type.annotation}"

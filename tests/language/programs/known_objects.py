@@ -154,6 +154,15 @@ def other_classes(x: Tensor, sizes: Optional[Union[Iterable, FromPython]] = None
     return x + shape[0]
 
 
+def doubled_or_not(x: Tensor, twice: bool, *rest: int, **options: Any) -> Tensor:
+    return x * 2 if twice else x
+
+
+@program("optional.truth function.annotation_of_python", (X, True), (Y, None), torch="refuses")
+def optional_for_a_bool(x: Tensor, twice: Optional[bool]) -> Tensor:
+    return doubled_or_not(x, twice, scale=1)
+
+
 class TooLarge(ValueError):
     def __init__(self, message: str, limit: int = 0) -> None:
         super().__init__(message)
