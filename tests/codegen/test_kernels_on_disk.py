@@ -1,0 +1,65 @@
+"""A kernel that a process left on disk is loaded by the next one, with the functions that it calls; what was damaged
+there is made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import pytest
+import torch
+
+import rekindle.ops
+import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen import launches
+from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.llvm import engine
+from rekindle.ir.execution import callable_of
+from rekindle.ir.parser import parse_graph
+from tests.codegen.test_lookups import EMBEDDING
+from tests.codegen.test_pooling import MAXIMUM, text as windows
+from tests.codegen.test_products import LINEAR
+
+CASES = {
+    "products": (LINEAR, [(2, 20), (7, 20), (7,)]),
+    "lookups": (EMBEDDING, [(5, 20), (3,), (20,)]),
+    "windows": (windows(MAXIMUM, [3], [2], [1], [1]), [(1, 2, 9, 40)]),
+}
+
+
+def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "_KERNELS", {})
+    monkeypatch.setattr(launches, "_PRODUCTS", {})
+    monkeypatch.setattr(engine, "_known", WeakValueDictionary())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_next_process_compiles_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
+    text, sizes = CASES[name]
+    torch.manual_seed(0)
+    inputs = [torch.randn(size) for size in sizes]
+    if name == "lookups":
+        inputs[1] = torch.tensor([4, 0, 2])
+    graph = parse_graph(text.lstrip())
+    expected = callable_of(graph, "eager")(*inputs)
+
+    def origins() -> list[str]:
+        """Where a new process finds the kernel, and the functions that it calls."""
+        _as_in_a_new_process(monkeypatch)
+        group = FusedGroup(graph)
+        torch.testing.assert_close(group(*inputs), expected)
+        (made,) = group.recipes
+        called = [code.from_cache for code in launches._PRODUCTS.values()]
+        return [made.origin, *("disk" if is_kept else "compiled" for is_kept in called)]
+
+    count = 2 if name == "products" else 1
+    assert origins() == ["compiled"] * count
+    assert origins() == ["disk"] * count
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            damaged = bytearray(file.read_bytes())
+            damaged[len(damaged) // 2] ^= 1
+            file.write_bytes(damaged)
+    assert origins() == ["compiled"] * count
+    assert origins() == ["disk"] * count
