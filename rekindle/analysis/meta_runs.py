@@ -150,7 +150,8 @@ def _run_once(trial: _Trial, arguments: Sequence[Any], size: Callable[[], int], 
         return _call(trial.run, [_with_data(part) for part in made], CPU)
     if trial.only_on_data:
         return None
-    if tensors and on_cpu:
+    names_device = any(isinstance(leaf, torch.device) for leaf in _leaves(arguments))
+    if tensors and on_cpu and not names_device:  # or real tensors would be made there, of real random numbers
         try:
             return _call(trial.run, made, CPU)
         except NotImplementedError:

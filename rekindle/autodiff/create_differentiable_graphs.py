@@ -35,7 +35,7 @@ from rekindle.autodiff.closed_loops import (
 )
 from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
-from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients
+from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients, may_drop_nothing
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, ListType, TensorType
 from rekindle.passes.changes import may_change
@@ -136,6 +136,8 @@ class _Splitter:
             return False
         if any(_has_no_place(output.type) for output in node.outputs) and node.kind not in _LISTS:
             return False
+        if may_drop_nothing(node) and not self._is_read_only(node.output):
+            return False  # it would be a copy of what it was given, where eager gives that itself
         if any(value.type == COMPLEX for value in node.inputs):
             return False
         lists = [value for value in node.inputs if _has_no_place(value.type)]
@@ -143,6 +145,13 @@ class _Splitter:
             return False
         watched = [*node.outputs, *lists] if _makes_views(node) else lists
         return not any(self.aliases.has_writers(value) for value in watched)
+
+    def _is_read_only(self, value: Value) -> bool:
+        """Whether nobody sees if ``value`` has memory of its own: what uses it computes something new."""
+        users = [use.user for use in value.uses]
+        return not self.aliases.has_writers(value) and all(
+            self._has_formula(user) and not _makes_views(user) and not may_drop_nothing(user) for user in users
+        )
 
     def _is_closed_loop(self, node: Node) -> bool:
         """Whether ``node`` is a loop that a gradient may go back through, and which can be taken as a whole."""

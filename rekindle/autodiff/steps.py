@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
@@ -262,11 +262,26 @@ def can_be_recomputed(node: Node) -> bool:
 
 def _drops_nothing(node: Node) -> bool:
     """Whether a node that may draw random numbers draws none, since it is not to drop anything."""
+    rates, flags = _dropping(node)
+    return 0.0 in rates or False in flags
+
+
+def may_drop_nothing(node: Node) -> bool:
+    """Whether a node that may draw random numbers gives its argument back, for all that is known."""
+    operator = node.operator
+    if operator is None or not operator.passes_on or not is_nondeterministic(node):
+        return False
+    rates, flags = _dropping(node)
+    return not can_be_recomputed(node) and (None in rates or None in flags)
+
+
+def _dropping(node: Node) -> tuple[list[Any], list[bool | None]]:
+    """The rates at which a node drops elements, and whether it is to do so at all; None for what is not known."""
     schema = node.schema
     if schema is None:
-        return False
+        return [], []
     named = dict(zip((argument.name for argument in schema.arguments), node.inputs, strict=False))
-    known = {name: value for name, value in named.items() if is_constant(value)}
-    rates = [value_of(known[name].node) for name in ("dropout", "dropout_p") if name in known]
+    names = ("dropout", "dropout_p", *(("p",) if "train" in named else ()))
+    rates = [value_of(named[name].node) if is_constant(named[name]) else None for name in names if name in named]
     flags = [constant_bool(named[name]) for name in ("train", "training") if name in named]
-    return 0.0 in rates or False in flags
+    return rates, flags

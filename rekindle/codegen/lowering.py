@@ -162,9 +162,11 @@ class _Lowering:
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
                 self.scalars.append(scalar_of(given.dtype))
-            else:
+            elif given in ARGUMENT_TYPES:
                 self.values[value] = Number(given, number=len(self.arguments))
                 self.arguments.append(ARGUMENT_TYPES[given])
+            else:
+                raise Unsupported(f"an input that is a {given.__name__}, where a tensor or a number may be")
 
     def lowered(self) -> Lowered:
         for node in self.graph.nodes:

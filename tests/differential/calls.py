@@ -90,9 +90,9 @@ def _assert_same_error(actual: BaseException | None, expected: BaseException | N
 
 
 def _words(error: BaseException) -> str:
-    """Without how often a tensor was written to: two writes may be made one. ``x[i]`` and ``torch.select`` are one
-    operator in graphs; in eager each has words of its own for an index that is not there."""
-    text = str(error)
+    """Without frames of C++, and how often a tensor was written to: two writes may be made one. ``x[i]`` and
+    ``torch.select`` are one operator in graphs; in eager each has words of its own for an index that is not there."""
+    text = str(error).partition("\nException raised from ")[0]  # what follows are addresses in PyTorch's libraries
     if isinstance(error, IndexError) and _NOT_THERE.match(text):
         return "there is no such element"
     return re.sub(r"is at version \d+; expected version \d+", "is at another version", text)

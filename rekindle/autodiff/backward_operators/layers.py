@@ -109,6 +109,33 @@ def grid_back(
 
 
 @implements(
+    "autodiff::batch_norm_back(Tensor grad, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var,"
+    " Tensor mean, Tensor rstd, Tensor reserve, bool training, float eps, bool[] needed) -> (Tensor, Tensor, Tensor)"
+)
+def batch_norm_back(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    rstd: Tensor,
+    reserve: Tensor,
+    training: bool,
+    eps: float,
+    needed: Sequence[bool],
+) -> Any:
+    """The gradients of ``batch_norm``. Of an empty input they are zeros as large as the weights, which need not be as
+    many as the channels there."""
+    if input.numel() == 0:
+        none = torch.zeros(input.shape[1:2], dtype=input.dtype, device=input.device)
+        of_weight = torch.zeros_like(none if weight is None else weight)
+        return torch.zeros_like(input), of_weight, torch.zeros_like(of_weight)
+    backward = torch.ops.aten._batch_norm_impl_index_backward.default
+    return backward(0, input, grad, weight, running_mean, running_var, mean, rstd, training, eps, list(needed), reserve)
+
+
+@implements(
     "autodiff::group_norm_back(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int n, int c,"
     " int area, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
 )
@@ -127,7 +154,16 @@ def group_norm_back(
     """The gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
     if not torch.is_grad_enabled():
         return torch.ops.aten.native_group_norm_backward(
-            grad.contiguous(), input.contiguous(), mean, rstd, weight, n, c, area, groups, list(needed)
+            grad.contiguous(),
+            input.contiguous(),
+            mean,
+            rstd,
+            None if weight is None else weight.contiguous(),
+            n,
+            c,
+            area,
+            groups,
+            list(needed),
         )
     count = ratio(c, groups) * area
     rows = input.reshape(n, groups, count)

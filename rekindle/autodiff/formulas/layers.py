@@ -16,9 +16,10 @@ backward layer_norm(grad, input, normalized_shape, mean, rstd, weight, bias,
 
 forward group_norm(input, num_groups, weight, bias, eps):
     n, c = input.size(0), input.size(1)
-    spread = input.contiguous()
+    scale = None if weight is None else weight.contiguous()
+    shift = None if bias is None else bias.contiguous()
     result, mean, rstd = torch.native_group_norm(
-        spread, weight, bias, n, c, own.ratio(input.numel(), n * c), num_groups, eps)
+        input.contiguous(), scale, shift, n, c, own.ratio(input.numel(), n * c), num_groups, eps)
     return result, mean, rstd
 
 backward group_norm(grad, input, num_groups, mean, rstd, weight, bias,
@@ -36,8 +37,8 @@ forward batch_norm(input, weight, bias, running_mean, running_var, training, mom
 backward batch_norm(grad, input, weight, running_mean, running_var, mean, rstd, reserve, training, eps,
                     needs_input, needs_weight, needs_bias) -> input, weight, bias:
     needed = [needs_input, needs_weight, needs_bias]
-    return torch._batch_norm_impl_index_backward(
-        0, input, grad, weight, running_mean, running_var, mean, rstd, training, eps, needed, reserve)
+    return own.batch_norm_back(
+        grad, input, weight, running_mean, running_var, mean, rstd, reserve, training, eps, needed)
 
 backward rms_norm(grad, input, normalized_shape, weight, eps) -> input, weight:
     return own.rms_norm_back(grad, input, normalized_shape, weight, eps)

@@ -376,14 +376,13 @@ batch _batch_norm_impl_index(input, weight, bias, running_mean, running_var, tra
     kept = [batch_size, torch.size(mean, 0) // batch_size]
     return scaled(made, weight, bias, sizes), torch.reshape(mean, kept), torch.reshape(scale, kept), reserve, kind
 
-batch _batch_norm_impl_index_backward(
-    impl_index, input, grad_output, weight, running_mean, running_var, save_mean, save_var_transform, train, eps,
-    output_mask, reservedSpace
+batch own.batch_norm_back(
+    grad, input, weight, running_mean, running_var, mean, rstd, reserve, training, eps, needed
 ):
     axes = [1] + [i for i in range(3, input.dim())]
     sizes = [batch_size, 1, torch.size(input, 2)] + [1] * (input.dim() - 3)
-    given = grad_output if weight is None else grad_output * torch.reshape(weight, sizes)
-    if train or running_mean is None or running_var is None:
+    given = grad if weight is None else grad * torch.reshape(weight, sizes)
+    if training or running_mean is None or running_var is None:
         centre = torch.mean(input, axes, True)
         scale = torch.rsqrt(torch.mean(torch.square(input - centre), axes, True) + eps)
         normal = (input - centre) * scale
@@ -392,7 +391,7 @@ batch _batch_norm_impl_index_backward(
         scale = torch.reshape(torch.rsqrt(running_var + eps), sizes)
         normal = (input - torch.reshape(running_mean, sizes)) * scale
         back = given * scale
-    return back, torch.sum(grad_output * normal, axes), torch.sum(grad_output, axes)
+    return back, torch.sum(grad * normal, axes), torch.sum(grad, axes)
 
 batch own.upsample_back(kind, grad, size, align_corners, scales):
     sizes = [batch_size * size[0]] + torch.slice(size, 1)
