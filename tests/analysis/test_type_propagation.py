@@ -394,11 +394,14 @@ graph(%x : Tensor, %n : int[]):
   %z : Tensor = aten::rand_like(%y, %none, %none, %none, %none, %none)
   %l : int[] = aten::size(%x)
   %w : Tensor = aten::rand(%l, %none, %none, %none, %none)
+  %dtype : int = prim::Constant[value=6]()
+  %device : Device = prim::Constant[value="cpu"]()
+  %v : Tensor = aten::randn_like(%y, %dtype, %none, %device, %none, %none)
   return (%w)
 """,
         [known(2, 3), None],
     )
-    assert told["z"] == told["w"] == "Float(2, 3, requires_grad=0)"
+    assert told["z"] == told["w"] == told["v"] == "Float(2, 3, requires_grad=0)"
     assert torch.equal(state, torch.get_rng_state())
 
 

@@ -52,6 +52,22 @@ def test_in_a_plan() -> None:
     assert len(group.launches) == 1
 
 
+def test_an_input_that_is_none() -> None:
+    group = FusedGroup(
+        parse_graph(
+            """graph(%x : Tensor, %w : Tensor, %bias : Tensor?):
+  %y : Tensor = aten::linear(%x, %w, %bias)
+  %z : Tensor = aten::relu(%y)
+  return (%z)
+"""
+        )
+    )
+    x, w, bias = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4)
+    for given in (bias, None, None, bias, None):
+        torch.testing.assert_close(group(x, w, given), torch.relu(torch.nn.functional.linear(x, w, given)))
+    assert set(group.refusals) <= {"an input that is a NoneType, where a tensor or a number may be"}
+
+
 def test_known_layouts_do_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
     if not tensor_calls.is_available():
         pytest.skip("this build of torch is not known well enough for calls without Python")

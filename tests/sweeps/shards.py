@@ -22,7 +22,7 @@ from typing import Any
 CHUNK = 24
 """Entries that one process takes on: enough to make up for the seconds it takes to start."""
 
-PROCESSOR_SECONDS = 300
+PROCESSOR_SECONDS = 1200
 """What one entry may take of a processor. A clock on the wall would blame entries for what runs beside them."""
 
 WALL_SECONDS = 7200
