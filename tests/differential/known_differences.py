@@ -8,8 +8,8 @@ _OTHER_ERROR = (
     " the errors comes first"
 )
 _GELU_OF_INFINITY = (
-    "PyTorch's gelu of infinity is NaN for contiguous tensors, which oneDNN computes, and infinity for all others; it is"
-    " infinity in kernels"
+    "PyTorch's gelu of infinity is NaN for contiguous tensors, which oneDNN computes, and infinity for all others; in"
+    " kernels it is infinity"
 )
 
 KNOWN_DIFFERENCES: dict[str, str] = {
