@@ -209,9 +209,10 @@ class ExpressionEmitter(Explaining):
 
     def _joined_list(self, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
         """``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; None where all lengths are known."""
-        for item in items:
-            if item.tree.kind == Starred.KIND and id(item.tree) not in self.starred:
-                self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
+        wanted = _member_of_kind(hint, ListType)
+        for item in items:  # each in its turn, as Python evaluates them
+            if id(item.tree) not in self.starred:
+                self._emit_item(item, wanted.element if isinstance(wanted, ListType) else None)
         open_ended = [self._is_open_ended(item) for item in items]
         if not any(open_ended):
             return None
@@ -224,10 +225,17 @@ class ExpressionEmitter(Explaining):
         lists = [self.list_of(expr.range, part, None) for part in parts]
         return reduce(lambda a, b: self.call_builtin("aten::add", expr.range, a, b), lists)
 
+    def _emit_item(self, item: Expr, hint: Type | None) -> None:
+        """Emit an item of a literal with stars, for whoever puts the literal together."""
+        if item.tree.kind == Starred.KIND:
+            self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
+        else:
+            self.starred[id(item.tree)] = self.emit_sugared(item, 1, hint)
+
     def _is_open_ended(self, item: Expr) -> bool:
         """Whether an item of a literal stands for elements whose number is known only when the program runs."""
         found = self.starred.get(id(item.tree))
-        if found is None:
+        if found is None or item.tree.kind != Starred.KIND:
             return False
         if isinstance(found, SimpleValue):
             return not isinstance(found.value.type, TupleType)
@@ -325,11 +333,11 @@ class ExpressionEmitter(Explaining):
         found: list[tuple[Expr, SugaredValue]] = []
         for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
             try:
+                known = self.starred.pop(id(item.tree), None)
                 if item.tree.kind == Starred.KIND:
-                    known = self.starred.pop(id(item.tree), None)
                     elements = (known or self.emit_sugared(Starred(item.tree).value)).as_tuple(item.range, self.graph)
                 else:
-                    elements = [self.emit_sugared(item, 1, hint)]
+                    elements = [known or self.emit_sugared(item, 1, hint)]
                 found += [(item, self._simplified(element, item)) for element in elements]
             except CompileError as error:
                 self.look_into(items[index + 1 :], error, item)
@@ -556,14 +564,15 @@ class ExpressionEmitter(Explaining):
         arguments: list[CallArgument] = []
         for index, item in enumerate(inputs):
             try:
+                known = self.starred.pop(id(item.tree), None)
                 if item.tree.kind == Starred.KIND:
-                    known = self.starred.pop(id(item.tree), None)
                     elements = (known or self.emit_sugared(Starred(item.tree).value)).as_tuple(item.range, self.graph)
                     arguments += [
                         self.argument(element.as_value(item.range, self.graph), item.range) for element in elements
                     ]
                 else:
-                    arguments.append(self.argument(self.emit_expression(item), item.range))
+                    value = self.emit_expression(item) if known is None else known.as_value(item.range, self.graph)
+                    arguments.append(self.argument(value, item.range))
             except CompileError as error:
                 self.look_into(inputs[index + 1 :], error, item)
         return arguments
@@ -571,9 +580,11 @@ class ExpressionEmitter(Explaining):
     def _joined_sizes(self, inputs: Sequence[Expr]) -> Value | None:
         """One list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
         expanded = [item for item in inputs if item.tree.kind == Starred.KIND]
+        if not expanded:
+            return None
         try:
-            for item in expanded:
-                self.starred[id(item.tree)] = self.emit_sugared(Starred(item.tree).value)
+            for item in inputs:
+                self._emit_item(item, None)
         except CompileError:
             return None  # told where the arguments are looked at one by one
         lists = [self.starred[id(item.tree)] for item in expanded if self._is_open_ended(item)]

@@ -75,3 +75,18 @@ def star_in_a_loop(n: int) -> List[int]:
 def words(text: str) -> Tuple[str, List[str]]:
     command, *arguments = text.split()
     return command, arguments
+
+
+@program("list.star", (2,), (0,), torch="refuses")
+def evaluated_in_order(n: int) -> List[int]:
+    seen: List[int] = []
+
+    def note(x: int) -> int:
+        seen.append(x)
+        return x
+
+    def notes(x: int) -> List[int]:
+        seen.append(-x)
+        return [x] * n
+
+    return [note(1), *notes(2), note(3), *notes(4)] + seen
