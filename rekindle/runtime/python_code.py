@@ -347,7 +347,7 @@ class PythonWriter:
 
 def literal(value: object) -> str | None:
     """How Python writes a constant; None for what it has no literal for."""
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or type(value) in (bool, str):  # members of an enum of strings are strings, too
         return repr(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return repr(value) if not repr(value).startswith("-") else f"({value!r})"
