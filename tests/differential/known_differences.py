@@ -13,6 +13,7 @@ _GELU_OF_INFINITY = (
 )
 
 KNOWN_DIFFERENCES: dict[str, str] = {
+    "language.known_objects.PicksAFunction": _GELU_OF_INFINITY,
     "language.modules.FunctionAttribute": _GELU_OF_INFINITY,
     **dict.fromkeys(
         [f"op.nn.functional.batch_norm float32/{case}/function" for case in (0, 2, 5)]
