@@ -99,6 +99,8 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
             _check_part(made_part, type, f"the part '{name}' of '{concrete.name}'")
     for name, slot in concrete.type.attributes.items():
         if slot.kind == "attribute" and name not in result._modules:
+            if (slot.is_made_by_program or slot.initial is not None) and not hasattr(module, name):
+                continue  # another object of the class was compiled before: the program makes it in this one too
             value = getattr(module, name)
             if isinstance(value, (Attribute, torch.jit.Attribute)):
                 value = value.value
