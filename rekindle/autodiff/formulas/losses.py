@@ -101,7 +101,7 @@ backward poisson_nll_loss(grad, input, target, log_input, full, eps, reduction) 
     else:
         of_input, of_target = 1 - target / (input + eps), -(input + eps).log()
     if full:
-        of_target = of_target + (target.log() + 0.5 / target).masked_fill(target <= 1, 0)
+        of_target = of_target + (target.log() + 0.5 / target) * (target > 1)
     back = own.unreduced_loss(grad, of_input, reduction)
     return own.sum_to(back * of_input, input.size()), own.sum_to(back * of_target, target.size())
 
