@@ -24,6 +24,7 @@ from rekindle.exporting.values import (
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Operator
 from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
+from rekindle.ir.types import ClassType
 from rekindle.ops.values import value_matches
 
 Handler = Callable[[Sequence[Any]], Any]
@@ -124,7 +125,21 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
     torch._C._set_grad_enabled(args[0])
 
 
+def _module_at(args: list[Any]) -> Any:
+    """A part of a container of modules, by its number or its name."""
+    container, which = args
+    slots = container.type.attributes
+    names = [name for name, slot in slots.items() if isinstance(slot.type, ClassType) and slot.type.is_module]
+    if isinstance(which, str):
+        return container.slots[which]
+    if not -len(names) <= which < len(names):
+        raise IndexError(f"index {which} is out of range")
+    return container.slots[names[which]]
+
+
 HANDLERS: Final[dict[str, Handler]] = {
+    "prim::ModuleContainerIndex.list": _module_at,
+    "prim::ModuleContainerIndex.dict": _module_at,
     "aten::size.int": _size_at,
     "aten::size": lambda args: list(args[0].shape),
     "aten::stride.int": lambda args: args[0].stride()[args[1]],

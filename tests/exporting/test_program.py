@@ -4,10 +4,12 @@ probes."""
 from __future__ import annotations
 
 import pytest
+import torch
 
 import rekindle
 from tests.exporting.checking import compared, exported
 from tests.exporting.probes import PROBES
+from tests.oracle.programs.interfaces import NamesLayers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
 
@@ -21,3 +23,13 @@ SAMPLE = (
 def test_exported_programs_agree(name: str) -> None:
     probe = PROBES[name]
     assert compared(exported(probe).module(), rekindle.script(probe.make()), probe).verdict == "agrees"
+
+
+def test_a_part_by_its_name() -> None:
+    """Which part of a container an argument names is known while exporting, as every string is."""
+    module = NamesLayers()
+    program = rekindle.to_exported(rekindle.script(module), (torch.ones(3), "affine"))
+    x = torch.arange(3.0)
+    torch.testing.assert_close(program.module()(x, "affine"), module(x, "affine"))
+    with pytest.raises(AssertionError, match=r"^Guard failed: name == 'affine'$"):
+        program.module()(x, "one")
