@@ -159,7 +159,7 @@ def f(x, n: int):
     "expressions_that_are_left_out": """
 def f(x, n: int):
     g = b"abc"  #! unsupported construct
-    h = [b"abc", {1, 2}, {k for k in range(n)}]  #! unsupported construct; unsupported construct; unsupported construct
+    h = [{(n, 2)}, {k: b"x" for k in range(n)}]  #! unsupported construct; unsupported construct
     if (m := n + 1) > "a":  #! type mismatch
         n = n + m
     return torch.sum(x, **h), {**g}, missing  #! undefined name
@@ -232,7 +232,7 @@ def f(x, i: int, t: Tuple[int, str]):
     b = TABLE[i]  #! dynamic behaviour
     c = tensor + x  #! dynamic behaviour
     d = t[i]  #! dynamic behaviour
-    first, *rest = x  #! type mismatch
+    first, *rest = x  #! default type assumed
     return torch.cat([*[x, x]]), getattr(x, "sha" + "pe")  #! dynamic behaviour
 """,
     "with_statements": """
@@ -255,7 +255,7 @@ class M(nn.Module):
         self.thing = object()
 
     def forward(self, x):
-        self.last = x  #! undefined name
+        self.helper = x  #! undefined name
         self.limit = 4  #! unsupported construct
         y = self.helper(x) * self.wieght  #! undefined name
         return y + self.thing  #! dynamic behaviour

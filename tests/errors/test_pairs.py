@@ -24,7 +24,7 @@ STATEMENTS: dict[str, tuple[str, str, Cause]] = {
     "unpack_too_many": ("t8: Tuple[int, int]", "a8, b8, c8 = t8", Cause.TYPE_MISMATCH),
     "tuple_index_not_constant": ("t9: Tuple[int, str], i9: int", "a9 = t9[i9]", Cause.DYNAMIC_BEHAVIOUR),
     "call_of_a_numpy_function": ("x10: Tensor", "a10 = numpy.sin(x10)", Cause.DYNAMIC_BEHAVIOUR),
-    "set_literal": ("n11: int", "a11 = {n11, 2}", Cause.UNSUPPORTED_CONSTRUCT),
+    "set_of_tuples": ("n11: int", "a11 = {(n11, 2)}", Cause.UNSUPPORTED_CONSTRUCT),
     "byte_string": ("", "a12 = b'y'", Cause.UNSUPPORTED_CONSTRUCT),
     "global": ("", "global g13", Cause.UNSUPPORTED_CONSTRUCT),
     "loop_over_an_int": ("n14: int", "for i14 in n14: a14 = i14 + 'a'", Cause.TYPE_MISMATCH),

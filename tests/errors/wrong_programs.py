@@ -380,9 +380,10 @@ def f(*xs):
 def f(x, **options):
     return x
 """,
-    "set_literal": """
+    "loop_over_a_set": """
 def f(n: int):
-    return {n, 2}
+    for i in {n, 2}:
+        print(i)
 """,
     "keywords_known_at_run_time": """
 def g(a: int = 0, b: int = 1) -> int:
@@ -423,10 +424,13 @@ def f(n: int):
 def f(n: int):
     raise "wrong"
 """,
-    "assignment_to_self_of_new_attribute": """
+    "assignment_to_a_method": """
 class M(nn.Module):
+    def helper(self, x):
+        return x
+
     def forward(self, x):
-        self.last = x
+        self.helper = x
         return x
 """,
     "assignment_to_a_constant": """

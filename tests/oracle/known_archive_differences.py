@@ -38,6 +38,7 @@ _POPITEM = "torch.jit's popitem takes the first item"
 IN_TORCH: dict[str, str] = {
     "language.classes.linked_list": _RECURSIVE,
     "language.classes.parents_and_children": _RECURSIVE,
+    "language.collection_kinds.deque_as_a_result": "to torch.jit a deque is the list that holds it",
     "language.containers.dict_popitem": _POPITEM,
     "language.expressions.math_domain_errors": _MATH,
     "language.expressions.math_overflow": _MATH,
@@ -46,6 +47,13 @@ IN_TORCH: dict[str, str] = {
     "language.python_operators.fields_by_name": _FORMAT,
     "language.python_operators.representations": _FORMAT,
     "language.python_operators.rounded_to_digits": _FORMAT,
+    "language.python_texts.constants_as_texts": _FORMAT,
+    "language.python_texts.numbers_of_texts": "torch.jit's int() takes no spaces around a number",
+    "language.python_texts.percent_of_strings": _FORMAT,
+    "language.python_texts.shown_with_its_name": _FORMAT,
+    "language.python_texts.special_numbers": "torch.jit's int() takes no underscores within a number",
+    "language.python_texts.tuples_as_texts": _FORMAT,
+    "language.python_texts.widths_and_digits": _FORMAT,
     "language.statements.with_enable_grad": _GRAD,
     "language.statements.with_no_grad": _GRAD,
     "language.strings.cases": _BYTES,
@@ -101,5 +109,4 @@ FROM_TORCH: dict[str, str] = {
 
 SAVED_AGAIN: dict[str, str] = {
     "language.named.dataclass_default_factory": "a variable gets another number",
-    "model.rnn": "a tuple that is only taken apart again is not made",
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
     """``class Net(Module):`` with its slots, constants and methods, or ``class Pair:``."""
+    _compile(owner)
     printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")
     with printer.indented():
         if owner.is_module:
@@ -37,6 +38,15 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
             printer.print_function(method)
         if not (owner.is_module or owner.attributes or owner.constants or owner.methods):
             printer.line("pass")
+
+
+def _compile(owner: ClassType) -> None:
+    """Compile the methods of a class. Those that they call by ``super()`` become methods of it only then."""
+    done: set[str] = set()
+    while pending := [name for name in owner.methods if name not in done]:
+        done.update(pending)
+        for name in pending:
+            owner.methods[name].graph  # noqa: B018 (compiles it)
 
 
 def _hooks(owner: ClassType) -> list[FunctionRecord]:

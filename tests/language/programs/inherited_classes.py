@@ -241,7 +241,7 @@ def class_that_is_a_list(n: int) -> int:
     return FromList().first() + n
 
 
-class Shape:
+class Measured:
     def __init__(self, size: int) -> None:
         self.size = size
 
@@ -249,15 +249,15 @@ class Shape:
         return self.size
 
 
-class Square(Shape):
+class Squared(Measured):
     def area(self) -> int:
         return self.size * self.size
 
 
-def _area_of(shape: Shape, times: int = 1) -> int:
+def _area_of(shape: Measured, times: int = 1) -> int:
     return shape.area() * times
 
 
 @program("class.inherited class.arguments", (3,), (-1,), torch="refuses")
 def derived_where_a_base_is_named(n: int) -> List[int]:
-    return [_area_of(Square(n)), _area_of(Shape(n)), _area_of(times=2, shape=Square(n))]
+    return [_area_of(Squared(n)), _area_of(Measured(n)), _area_of(times=2, shape=Squared(n))]
