@@ -122,7 +122,7 @@ def constant_attribute(value: object) -> tuple[AttributeValue | None, Type]:
         return number_of(value), INT
     if isinstance(value, bool):
         return int(value), BOOL
-    if isinstance(value, (int, float, complex, str, torch.Tensor)):
+    if isinstance(value, (int, float, complex, str, torch.Tensor)) and not isinstance(value, enum.Enum):
         type = infer_type(value)
         assert type is not None
         return value, type

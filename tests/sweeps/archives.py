@@ -36,6 +36,7 @@ from tests.oracle.known_archive_differences import (
 from tests.oracle.subjects import Subject, subjects, traced_models
 from tests.sweeps import cases as op_cases, module_db, op_db, report
 from tests.sweeps.shards import run_entries, serve
+from tests.sweeps.ways import SCRIPT
 
 KNOWN = {"ours_to_torch": IN_TORCH | IN_TORCH_AT_FIRST, "ours_to_ours": SAVED_AGAIN, "torch_to_ours": FROM_TORCH}
 
@@ -47,7 +48,7 @@ def _programs() -> dict[str, Subject]:
 
 def names() -> list[str]:
     modules = [f"{kind}.{name}" for kind in ("module", "traced_module") for name in sorted(module_db.database())]
-    operators = [f"op.{name}" for name, entry in sorted(op_db.load_record().items()) if entry["taken"]]
+    operators = [f"op.{name}" for name, entry in sorted(op_db.load_record(SCRIPT).items()) if entry["taken"]]
     return [*_programs(), *modules, *operators]
 
 
@@ -59,7 +60,7 @@ def subjects_of(name: str) -> Iterator[Subject]:
         for case in [case for case in cases if case.key.startswith("eval/")][:2]:
             yield Subject(f"{name} {case.key}", case.make, (case.arguments,), kind == "traced_module")
     elif kind == "op":
-        taken = op_db.load_record()[entry]["taken"]
+        taken = op_db.load_record(SCRIPT)[entry]["taken"]
         cases = [case for case in op_cases.cases_of(op_db.database()[entry]) if case.key in taken][:1]
         with tempfile.TemporaryDirectory() as folder:
             module = op_cases.load(cases, Path(folder), entry)

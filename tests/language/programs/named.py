@@ -94,6 +94,25 @@ class EnumInModule(torch.nn.Module):
         return x + 1
 
 
+class Layout(str, Enum):
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@program("enum.module_attribute", (torch.ones(2),), (torch.zeros(1),))
+class EnumOfStringsInModule(torch.nn.Module):
+    layout: Layout
+
+    def __init__(self):
+        super().__init__()
+        self.layout = Layout.COLUMNS
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.layout != Layout.ROWS:
+            x = x + 1
+        return x
+
+
 @refused(
     "enum.dict_key",
     SchemaError,
