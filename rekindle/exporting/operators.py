@@ -125,7 +125,7 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
     torch._C._set_grad_enabled(args[0])
 
 
-def _module_at(args: list[Any]) -> Any:
+def _module_at(args: Sequence[Any]) -> Any:
     """A part of a container of modules, by its number or its name."""
     container, which = args
     slots = container.type.attributes
