@@ -2,7 +2,7 @@
 
 ``REFUSED`` cannot be saved here: what the refusal says. ``IN_TORCH`` are saved here and do something else once
 torch.jit has loaded them; ``FROM_TORCH`` are saved by torch.jit and do something else once they are loaded here.
-``SAVED_AGAIN`` are loaded here and saved again, and the text is another.
+``SAVED_AGAIN`` are loaded here and saved again, and the text or the answer is another.
 """
 
 from __future__ import annotations
@@ -33,25 +33,35 @@ _FORMAT = "str and format mean what Python means by them here, and torch.jit has
 _BYTES = "strings of torch.jit are bytes, of which letters beyond ASCII take several"
 _RECURSIVE = "torch.jit has no classes that mention themselves"
 _GRAD = "gradients are on where torch.jit leaves no_grad, whatever they were"
+_MADE = "an archive has a value for every attribute, so that one that no method has made yet can be read"
+_DEQUE = "to archives a deque is the list that holds it"
+_INT = "torch.jit's int() takes neither spaces around a number nor underscores within"
 _POPITEM = "torch.jit's popitem takes the first item"
 
 IN_TORCH: dict[str, str] = {
     "language.classes.linked_list": _RECURSIVE,
     "language.classes.parents_and_children": _RECURSIVE,
-    "language.collection_kinds.deque_as_a_result": "to torch.jit a deque is the list that holds it",
+    "language.collection_kinds.deque_as_a_result": _DEQUE,
     "language.containers.dict_popitem": _POPITEM,
     "language.expressions.math_domain_errors": _MATH,
     "language.expressions.math_overflow": _MATH,
+    "language.made_attributes.ReadsWhatIsNotThere": _MADE,
     "language.modules_past.PickedByName": "torch.jit writes the key of a KeyError without quotes",
     "language.named.enum_identity": "torch.jit finds that no member of an enum is itself",
     "language.python_operators.fields_by_name": _FORMAT,
     "language.python_operators.representations": _FORMAT,
     "language.python_operators.rounded_to_digits": _FORMAT,
     "language.python_texts.constants_as_texts": _FORMAT,
-    "language.python_texts.numbers_of_texts": "torch.jit's int() takes no spaces around a number",
+    "language.python_texts.containers_as_texts": _FORMAT,
+    "language.python_texts.floats_as_texts": _FORMAT,
+    "language.python_texts.format_with_specifications": _FORMAT,
+    "language.python_texts.numbers_of_texts": _INT,
+    "language.python_texts.other_presentations": _FORMAT,
+    "language.python_texts.padded_strings": _FORMAT,
+    "language.python_texts.percent_of_numbers": _FORMAT,
     "language.python_texts.percent_of_strings": _FORMAT,
     "language.python_texts.shown_with_its_name": _FORMAT,
-    "language.python_texts.special_numbers": "torch.jit's int() takes no underscores within a number",
+    "language.python_texts.special_numbers": _INT,
     "language.python_texts.tuples_as_texts": _FORMAT,
     "language.python_texts.widths_and_digits": _FORMAT,
     "language.statements.with_enable_grad": _GRAD,
@@ -98,6 +108,8 @@ FROM_TORCH: dict[str, str] = {
     name: IN_TORCH[name]
     for name in (
         "language.named.enum_identity",
+        "language.python_texts.numbers_of_texts",
+        "language.python_texts.special_numbers",
         "language.statements.with_no_grad",
         "language.strings.length",
         "language.strings.lines",
@@ -105,8 +117,10 @@ FROM_TORCH: dict[str, str] = {
         "language.strings.zero_filled",
         "oracle.interfaces.IndexesLayers",
     )
-}
+} | {"language.inference.penalty": "another text of the same error, which torch.jit's own code raises there"}
 
 SAVED_AGAIN: dict[str, str] = {
+    "language.collection_kinds.deque_as_a_result": _DEQUE,
+    "language.made_attributes.ReadsWhatIsNotThere": _MADE,
     "language.named.dataclass_default_factory": "a variable gets another number",
 }
