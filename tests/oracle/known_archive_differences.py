@@ -28,6 +28,13 @@ REFUSED: dict[str, str] = {
     **{f"language.{name}": told for name, told in RUNS_HERE_ONLY.items()},
 }
 
+REFUSED_BY_FILES: tuple[str, ...] = (
+    "language.sets.argument_that_changes",
+    "language.sets.frozen_argument",
+    "language.sets.sets_within",
+)
+"""Of these, what can be printed: a text has the dicts that hold sets, and callers of a file would have to give such."""
+
 _MATH = "torch.jit's math gives inf and nan where Python raises"
 _FORMAT = "str and format mean what Python means by them here, and torch.jit has formats of its own"
 _BYTES = "strings of torch.jit are bytes, of which letters beyond ASCII take several"
