@@ -22,14 +22,16 @@ from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, match_schemas
+from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import python_objects
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
+from rekindle.scripting.autograd_functions import AppliedFunction, FunctionClass, function_class_of
 from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
@@ -66,13 +68,16 @@ def sugared_value(
     if isinstance(obj, OpOverloadPacket):
         return PacketValue(obj)
     if isinstance(obj, OpOverload):
-        return BuiltinFunction(obj._schema.name)
+        return OverloadFunction(obj)
     original = function_behind(obj)
     if original is not None:
         return function_value(original, resolver)
     kind = builtin_kind(obj) if callable(obj) else None
     if kind is not None:
         return BuiltinFunction(kind)
+    applied = function_class_of(obj)
+    if applied is not None:
+        return AppliedFunction(applied, resolver)
     if inspect.isclass(obj):
         return _class_value(obj, range, resolver)
     if inspect.isfunction(obj):
@@ -263,8 +268,33 @@ class PacketValue(BuiltinFunction):
         if name not in self.packet.overloads():
             known = ", ".join(self.packet.overloads())
             raise UndefinedNameError(f"{self.description} has no overload '{name}'", range, hint=f"it has {known}")
-        # Which one is meant, the arguments tell as well.
-        return BuiltinFunction(self.kind)
+        return OverloadFunction(getattr(self.packet, name))
+
+
+class OverloadFunction(BuiltinFunction):
+    """``torch.ops.namespace.name.overload``: one overload of an operator."""
+
+    def __init__(self, overload: OpOverload) -> None:
+        super().__init__(overload._schema.name)
+        self.overload = overload
+
+    @property
+    def description(self) -> str:
+        return f"the operator '{self.overload.name()}'"
+
+    def call(self, call: Call) -> SugaredValue:
+        operator = REGISTRY.find(self.overload.name())
+        if operator is None:
+            return super().call(call)
+        try:
+            _, plan = match_schemas(self.overload.name(), [operator.schema], call.range, call.args, call.kwargs)
+        except SchemaError:
+            if self.overload.namespace != "aten":
+                raise
+            return super().call(call)  # numbers for tensors, and what else Python's calls take
+        return SimpleValue(
+            pack_outputs(call.graph, insert_operator_node(call.graph, operator, plan, call.range), plan.schema)
+        )
 
 
 # -------------------------------------------------------------------------------------------------------------- classes
@@ -282,6 +312,8 @@ def _class_value(cls: type, range: SourceRange, resolver: Resolver) -> SugaredVa
         return EnumClassValue(cls)
     if is_named_tuple(cls):
         return NamedTupleClassValue(cls, resolver)
+    if issubclass(cls, torch.autograd.Function):
+        return FunctionClass(cls, resolver)
     return class_value(cls, range) or ClassValue(cls, resolver)
 
 

@@ -59,7 +59,9 @@ class Program:
 _PROGRAMS: dict[str, Program] = {}
 
 PAST_TORCH = (
+    "autograd_functions",
     "collection_kinds",
+    "custom_operators",
     "exceptions",
     "functions_within",
     "inference",

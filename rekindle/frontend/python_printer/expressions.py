@@ -303,7 +303,8 @@ def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
         raise UnsupportedError(
             f"the program calls the Python function '{name}', which cannot be written as source",
             node.range,
-            hint="let it be compiled: it is marked with @ignore, or a module that it belongs to is",
+            hint=getattr(function, "way_out", None)
+            or "let it be compiled: it is marked with @ignore, or a module that it belongs to is",
         )
     _add(out, f"^{name}()", printer.uses(node.inputs))
 
