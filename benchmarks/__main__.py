@@ -230,7 +230,7 @@ def _batching(options: argparse.Namespace) -> list[Any]:
 
 
 def _compiled(options: argparse.Namespace) -> list[Any]:
-    peers = compiled.PEERS if not options.quick or "inductor" in options.peers else compiled.PEERS[:2]
+    peers = compiled.PEERS if not options.quick or "inductor" in options.peers else compiled.PEERS[:3]
     rows = list(compiled.run(3 if options.quick else compiled.ROUNDS, options.workload, peers))
     if rows:
         _show("torch.compile, one thread", compiled.table(rows))

@@ -4,6 +4,9 @@ Each model is compiled by each peer in a process of its own, with empty folders 
 another, small model has loaded what the peer is made of. The first call is timed on the clock on the wall, since
 Inductor has other processes work for it: a call without gradients, and then a forward and a backward. Later calls are
 timed by the thread's own clock, on one thread, beside eager ones, in turns.
+
+``dynamo`` is the backend that does nothing: what it takes is what capturing the program takes, and looking whether the
+capture still holds. No backend can be faster than that.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ ROOT: Final = Path(__file__).parent.parent
 LONGEST: Final = 600
 """Seconds that a process may take."""
 ROUNDS: Final = 15
-PEERS: Final = ("rekindle", "rekindle, ahead of time", "inductor")
+PEERS: Final = ("dynamo", "rekindle", "rekindle, ahead of time", "inductor")
 
 
 @dataclass(slots=True)
@@ -95,9 +98,12 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 # ------------------------------------------------------------------------------------------------------ in the process
 
 
+_BACKENDS: Final = {"dynamo": "eager", "inductor": "inductor"}
+
+
 def _compiled(model: nn.Module, peer: str) -> Callable[..., Any]:
-    if peer == "inductor":
-        return torch.compile(model)  # type: ignore[no-any-return]
+    if peer in _BACKENDS:
+        return torch.compile(model, backend=_BACKENDS[peer])  # type: ignore[no-any-return]
     options = {"ahead_of_time": True} if peer != "rekindle" else None
     return torch.compile(model, backend=rekindle.backend, options=options)  # type: ignore[no-any-return]
 

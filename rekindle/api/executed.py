@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
@@ -20,18 +21,23 @@ def owner_of(instruction: Instruction) -> object:
     return getattr(instruction.operation, "__self__", instruction.operation)
 
 
+def places_of(code: Code) -> Counter[DifferentiableOperation | FusedGroup]:
+    """What runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
+    owners = map(owner_of, code.instructions)
+    return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusedGroup)))
+
+
 def codes_of(code: Code) -> Iterator[Code]:
     """``code``, and what its differentiable graphs run, and its groups where BLAS has a part in them; not what they run
-    once for inputs of new sizes."""
+    once for inputs of new sizes. What alike places share comes once."""
     yield code
-    for instruction in code.instructions:
-        owner = owner_of(instruction)
+    for owner in places_of(code):
         if isinstance(owner, DifferentiableOperation):
             for piece in owner.pieces():
                 inner = None if piece.learns else code_behind(piece.function)
                 if inner is not None:
                     yield from codes_of(inner)
-        elif isinstance(owner, FusedGroup) and owner.without_products is not None:
+        elif owner.without_products is not None:
             inner = code_behind(owner.without_products)
             if inner is not None:
                 yield from codes_of(inner)
@@ -40,7 +46,4 @@ def codes_of(code: Code) -> Iterator[Code]:
 def groups_in(code: Code) -> Iterator[FusedGroup]:
     """The groups in all of these."""
     for each in codes_of(code):
-        for instruction in each.instructions:
-            owner = owner_of(instruction)
-            if isinstance(owner, FusedGroup):
-                yield owner
+        yield from (owner for owner in places_of(each) if isinstance(owner, FusedGroup))

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rekindle.api.executed import owner_of
+from rekindle.api.executed import owner_of, places_of
 from rekindle.api.left_over import left_over
 from rekindle.api.report_parts import (
     Differentiable,
@@ -118,16 +118,22 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
     regions: list[Region] = []
     differentiable: list[Differentiable] = []
     guards: list[Guard] = []
+    places = places_of(code)
+    told: set[object] = set()
     for instruction in code.instructions:
         owner = owner_of(instruction)
+        if isinstance(owner, (DifferentiableOperation, FusedGroup)):
+            if owner in told:
+                continue
+            told.add(owner)
         if isinstance(instruction.constant, Bailout):
             guards.append(_guard(instruction.node, instruction.constant))
         elif isinstance(owner, NativeRegion):
             regions.append(_region(owner))
         elif isinstance(owner, DifferentiableOperation):
-            differentiable.append(_differentiable(owner))
+            differentiable.append(_differentiable(owner, places[owner]))
         elif isinstance(owner, FusedGroup):
-            groups.append(_group(owner))
+            groups.append(_group(owner, places[owner]))
             inner = None if owner.without_products is None else code_behind(owner.without_products)
             if inner is not None:
                 groups += part_of(title, inner, is_plan=is_plan).groups
@@ -145,11 +151,11 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
     )
 
 
-def _group(group: FusedGroup) -> Group:
+def _group(group: FusedGroup, places: int) -> Group:
     operators = operators_of(group.graph)
     launches = [launch for launch in list(group.launches.values()) if launch is not None]
     kernels = tuple(_kernel(operators, launch) for launch in launches)
-    return Group(operators, kernels, dict(group.falls), tuple(group.refusals))
+    return Group(operators, kernels, dict(group.falls), tuple(group.refusals), places)
 
 
 def _kernel(operators: tuple[Operator, ...], launch: Launch) -> Kernel:
@@ -178,13 +184,13 @@ def _region(region: NativeRegion) -> Region:
     return Region(operators_of(region.graph), machine)
 
 
-def _differentiable(operation: DifferentiableOperation) -> Differentiable:
+def _differentiable(operation: DifferentiableOperation, places: int) -> Differentiable:
     parts = []
     for piece in operation.pieces():
         code = code_behind(piece.function)
         if code is not None:
             parts.append(part_of(piece.title, code, is_plan=plan_of(piece.function) is not None))
-    return Differentiable(operators_of(operation.graph), tuple(parts))
+    return Differentiable(operators_of(operation.graph), tuple(parts), places)
 
 
 def _guard(node: Node, bailout: Bailout) -> Guard:

@@ -75,12 +75,14 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Group:
     """Operators that were gathered to become a kernel, and the kernels that they became: one for each kind of inputs
-    that came. ``fell`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no kernel."""
+    that came. ``fell`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no kernel. It
+    stands in so many ``places`` of the graph."""
 
     operators: tuple[Operator, ...]
     kernels: tuple[Kernel, ...]
     fell: dict[str, int]
     refusals: tuple[str, ...]
+    places: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,12 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Differentiable:
-    """Operators with a backward graph of their own; ``parts`` are the graphs that were needed so far."""
+    """Operators with a backward graph of their own, in so many ``places``; ``parts`` are the graphs that were needed so
+    far."""
 
     operators: tuple[Operator, ...]
     parts: tuple[Part, ...]
+    places: int = 1
 
 
 @dataclass(frozen=True, slots=True)

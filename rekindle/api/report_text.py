@@ -90,9 +90,9 @@ def _part(part: Part) -> Iterator[str]:
 
 def _group(group: Group, numbers: Iterator[int]) -> Iterator[str]:
     if not group.kernels:
-        yield "a group that no kernel was made for"
+        yield f"a group that no kernel was made for{_in(group.places)}"
     for kernel in group.kernels:
-        yield f"kernel {next(numbers)}, {_machine(kernel.machine)}"
+        yield f"kernel {next(numbers)}, {_machine(kernel.machine)}{_in(group.places)}"
         yield f"  for {_layouts(kernel)}"
     yield from _indented(_operators(group.operators))
     for why, count in group.fell.items():
@@ -101,12 +101,16 @@ def _group(group: Group, numbers: Iterator[int]) -> Iterator[str]:
         yield f"  no kernel: {why}"
 
 
+def _in(places: int) -> str:
+    return f", in {places} places" if places > 1 else ""
+
+
 def _layouts(kernel: Kernel) -> str:
     return f"{', '.join(kernel.inputs)} -> {', '.join(kernel.outputs)}"
 
 
 def _differentiable(differentiable: Differentiable) -> Iterator[str]:
-    yield "a graph with a backward of its own"
+    yield f"a graph with a backward of its own{_in(differentiable.places)}"
     yield from _indented(_operators(differentiable.operators))
     for part in differentiable.parts:
         yield from _indented(_part(part))

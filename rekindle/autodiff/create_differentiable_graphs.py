@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from rekindle.analysis.alias_db import AliasDb
@@ -88,30 +89,35 @@ class _Splitter:
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
         self.loops: dict[Node, bool] = {}
+        self.closed: list[list[Node]] = []
+        """The groups that were found. They are outlined when all are, so that what is known of nodes stays true."""
 
     def run(self) -> bool:
-        return self.block(self.graph.block)
+        self.block(self.graph.block)
+        for nodes in self.closed:
+            _Outlining(nodes).run()
+        return bool(self.closed)
 
-    def block(self, block: Block) -> bool:
-        changed = False
+    def block(self, block: Block) -> None:
         group = _Group()
         nodes = list(block.nodes)
+        for node in nodes:
+            if not self._is_closed_loop(node):
+                for inner in node.blocks:
+                    self.block(inner)
         index = 0
         while index < len(nodes):
             node = nodes[index]
             index += 1
-            if not self._is_closed_loop(node):
-                for inner in node.blocks:
-                    changed |= self.block(inner)
             if self._may_join(group, node):
                 group.add(node)
             elif group.nodes and not self._passes(group, node):
                 group.pending.append(node)
                 if self._is_member(node) or len(group.pending) > _MOST_PENDING:
-                    changed |= self._close(group)
+                    self._close(group)
                     nodes[index:index] = group.pending  # they may be in the next group
                     group = _Group()
-        return self._close(group) or changed
+        self._close(group)
 
     # ---------------------------------------------------------------------------------------------------------- members
 
@@ -205,29 +211,43 @@ class _Splitter:
 
     # ---------------------------------------------------------------------------------------------------------- closing
 
-    def _close(self, group: _Group) -> bool:
-        nodes = self._trimmed(group)
+    def _close(self, group: _Group) -> None:
+        """Have the nodes of a group stand together, in front of all that has to stay behind them, if it pays."""
+        before, nodes, behind = self._trimmed(group)
         counts = self.options.counts or (lambda node: True)
         counted = [node for node in nodes if self._has_formula(node) and not _makes_views(node)]
         if not any(node.blocks for node in counted) and sum(map(counts, counted)) < self.options.threshold:
-            return False
+            return
         if not may_change("make one differentiable graph of", nodes[0]):
-            return False
-        _Outlining(nodes).run()
-        # What was known of the nodes is gone with them, and what now stands in the graph has to be known.
-        self.aliases = AliasDb(self.graph)
-        self.requires_grad = may_require_grad(self.graph)
-        return True
+            return
+        together = [*before, *nodes, *behind]
+        if together[0] is not group.nodes[0]:
+            together[0].move_before(group.nodes[0])
+        for first, second in pairwise(together):
+            if first.next is not second:
+                second.move_after(first)
+        self.closed.append(nodes)
 
-    def _trimmed(self, group: _Group) -> list[Node]:
-        """The nodes of a group but those that nothing in it uses, and that no gradient needs to be in it for."""
+    def _trimmed(self, group: _Group) -> tuple[list[Node], list[Node], list[Node]]:
+        """The nodes of a group that become one, those that stay in front of them, and those that stay behind.
+
+        Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
+        several parts of a tensor. In that the turns of a loop that was unrolled differ; what is left is alike.
+        """
         members = set(group.nodes)
+        before: list[Node] = []
+        behind: list[Node] = []
         for node in reversed(group.nodes):
             if self._has_formula(node) and not _makes_views(node):
                 continue
             if not any(_stands_among(use.user, members) for output in node.outputs for use in output.uses):
                 members.discard(node)
-        return [node for node in group.nodes if node in members]
+                behind.insert(0, node)
+        for node in group.nodes:
+            if node in members and not group.feeds(node) and _is_one_of_several_picked(node):
+                members.discard(node)
+                before.append(node)
+        return before, [node for node in group.nodes if node in members], behind
 
 
 def _is_structure(node: Node) -> bool:
@@ -262,6 +282,11 @@ def _makes_views(node: Node) -> bool:
     if operator is None or not can_be_recomputed(node):
         return operator is None  # what draws random numbers is never made again
     return operator.passes_on or any(result.alias is not None for result in operator.schema.returns)
+
+
+def _is_one_of_several_picked(node: Node) -> bool:
+    """Whether ``node`` picks a part of a tensor of which others pick parts."""
+    return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
 
 
 def _stands_among(node: Node, members: Set[Node]) -> bool:

@@ -27,6 +27,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
+from rekindle.passes.alike import Shared
 
 _PLAIN: Final = (Tensor, Parameter)
 
@@ -34,7 +35,7 @@ _PLAIN: Final = (Tensor, Parameter)
 @implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=Effects.SPECIAL)
 def differentiable_graph(node: Node) -> Operation:
     """Runs attribute ``Subgraph``; gradients go back through it by a graph of their own."""
-    return DifferentiableOperation(node.get_graph("Subgraph"))
+    return _OPERATIONS.of(node, DifferentiableOperation)
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,7 +51,7 @@ class Piece:
 class DifferentiableOperation:
     """What runs such a node."""
 
-    __slots__ = ("_derivatives", "_plain", "graph")
+    __slots__ = ("__weakref__", "_derivatives", "_plain", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -83,6 +84,9 @@ class DifferentiableOperation:
             yield Piece("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
             yield from derivative.pieces()
+
+
+_OPERATIONS: Final[Shared[DifferentiableOperation]] = Shared()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:

@@ -33,6 +33,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import TensorType
+from rekindle.passes.alike import Shared
 
 MOST_LAUNCHES: Final = 64
 """How many combinations of layouts a group remembers."""
@@ -267,11 +268,20 @@ def _is_watched() -> bool:
     )
 
 
+_SHARED: Final[Shared[FusedGroup]] = Shared()
+
+
 def _operation(node: Node) -> Operation:
-    if is_settled_at_once():
-        return FusedGroup(node.get_graph("Subgraph"))
-    each_call = 0.0 if _stands_in_loop(node) else PATIENCE / 2.5
-    return FusedGroup(node.get_graph("Subgraph"), patience=PATIENCE, each_call=each_call)
+    at_once, in_loop = is_settled_at_once(), _stands_in_loop(node)
+
+    def made(graph: Graph) -> FusedGroup:
+        if at_once:
+            return FusedGroup(graph)
+        return FusedGroup(graph, patience=PATIENCE, each_call=0.0 if in_loop else PATIENCE / 2.5)
+
+    group = _SHARED.of(node, made, (at_once, in_loop))
+    _GROUPS[node.get_graph("Subgraph")] = ref(group)
+    return group
 
 
 def _stands_in_loop(node: Node) -> bool:
