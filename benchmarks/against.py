@@ -1,0 +1,142 @@
+"""What compiling costs, beside another commit: whether what was added to the language is paid for by who does not use it.
+
+python -m benchmarks.against COMMIT            the commit's files are laid out in a temporary folder
+python -m benchmarks.against COMMIT --rounds 5
+
+The programs are those of tests/language/programs that both commits have, word for word, and that torch.jit runs too:
+they use nothing of what came later. A measurement is a process of its own, which imports everything, compiles some
+programs, and tells what compiling all others takes of its processor. A round runs the other commit, this state, and the
+other commit again. The second ratio, of the other commit to itself, is the noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import inspect
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parent.parent
+ROUNDS: Final = 15
+_FIRST: Final = 40
+"""So many programs are compiled before the clock runs: they load what the compiler is made of."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Seconds to compile most of ``programs`` programs, of each round: at the other commit, here, at the other commit again."""
+
+    programs: int
+    before: list[float]
+    here: list[float]
+    again: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Of each round, what compiling takes here over the mean of what it took before and after."""
+        rounds = zip(self.before, self.here, self.again, strict=True)
+        return [2 * here / (before + again) for before, here, again in rounds]
+
+    @property
+    def noise(self) -> list[float]:
+        """Of each round, the other commit's second time over its first."""
+        return [again / before for before, again in zip(self.before, self.again, strict=True)]
+
+
+def run(commit: str, rounds: int = ROUNDS) -> Comparison:
+    """Compare this state with ``commit``.
+
+    Raises:
+        RuntimeError: a process failed, or git knows no such commit.
+    """
+    with _laid_out(commit) as other:
+        there, here = (json.loads(_process(root, "list")) for root in (other, ROOT))
+        names = [name for name in there if here.get(name) == there[name]]
+        times: tuple[list[float], ...] = ([], [], [])
+        for _ in range(rounds):
+            for root, found in zip((other, ROOT, other), times, strict=True):
+                found.append(float(_process(root, "time", *names)))
+    return Comparison(len(names), *times)
+
+
+@contextmanager
+def _laid_out(commit: str) -> Iterator[Path]:
+    """A folder with the files of ``commit``."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
+        if archive.returncode:
+            raise RuntimeError(archive.stderr.decode().strip())
+        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        yield Path(folder)
+
+
+def _process(root: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, str(Path(__file__)), *arguments]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{root}: {' '.join(command[:3])}\n{done.stderr}")
+    return done.stdout.splitlines()[-1]
+
+
+def told(comparison: Comparison) -> str:
+    """The comparison in words."""
+    lines = [f"{comparison.programs - _FIRST} programs, {len(comparison.here)} rounds, time of the processor"]
+    for what, found in ((" here / other commit", comparison.ratios), ("other commit / itself", comparison.noise)):
+        quarters = statistics.quantiles(found, n=4) if len(found) > 1 else [found[0]] * 3
+        lines.append(f"{what}: {quarters[1]:.3f} (middle half of the rounds: {quarters[0]:.3f} to {quarters[2]:.3f})")
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------------------ in the process
+
+
+def _plain() -> dict[str, Any]:
+    """The programs of the corpus that TorchScript has a form for, by name. Which corpus, the path says."""
+    from tests.language.corpus import corpus
+
+    return {each.name: each for each in corpus() if each.torch == "works" and each.refusal is None}
+
+
+def _list() -> None:
+    sources = {name: inspect.getsource(each.source) for name, each in _plain().items()}
+    print(json.dumps({name: hashlib.sha256(text.encode()).hexdigest() for name, text in sources.items()}))
+
+
+def _time(names: Sequence[str]) -> None:
+    import rekindle
+
+    programs = _plain()
+    subjects = [programs[name].subject() for name in names]
+    for subject in subjects[:_FIRST]:
+        rekindle.script(subject)
+    gc.collect()
+    start = time.process_time()
+    for subject in subjects[_FIRST:]:
+        rekindle.script(subject)
+    print(time.process_time() - start)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] in (["list"], ["time"]):
+        warnings.simplefilter("ignore")
+        _list() if sys.argv[1] == "list" else _time(sys.argv[2:])
+    else:
+        parser = argparse.ArgumentParser(prog="benchmarks.against")
+        parser.add_argument("commit", help="what git calls it: a tag, a branch, a hash")
+        parser.add_argument("--rounds", type=int, default=ROUNDS)
+        options = parser.parse_args()
+        print(told(run(options.commit, options.rounds)))
