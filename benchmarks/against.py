@@ -1,4 +1,4 @@
-"""What compiling costs, beside another commit: whether what was added to the language is paid for by who does not use it.
+"""What compiling costs, beside another commit: whether those pay for what was added who do not use it.
 
 python -m benchmarks.against COMMIT            the commit's files are laid out in a temporary folder
 python -m benchmarks.against COMMIT --rounds 5
@@ -37,7 +37,7 @@ _FIRST: Final = 40
 
 @dataclass(slots=True)
 class Comparison:
-    """Seconds to compile most of ``programs`` programs, of each round: at the other commit, here, at the other commit again."""
+    """Seconds to compile most of ``programs`` programs, of each round: at the other commit, here, and there again."""
 
     programs: int
     before: list[float]

@@ -44,7 +44,8 @@ _REFUSED: Final = 4
 
 PATIENCE = 3000.0
 """How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
-made. In the third call it is made in any case, unless the group stands in a loop."""
+made. In the third call it is made in any case, unless the group stands in a loop. Groups that are alike count
+together."""
 _PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
 """Microseconds, with what the plan and PyTorch do around an operator."""
@@ -66,7 +67,7 @@ class FusedGroup(Provisional):
     calls that ran operator by operator, by why.
 
     ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
-    call counts for besides what it takes.
+    call counts for besides what it takes, in all ``places`` together where the group stands.
     """
 
     def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
@@ -78,6 +79,7 @@ class FusedGroup(Provisional):
         self.refusals: list[str] = []
         self.falls: dict[str, int] = {}
         self._tries = MOST_RECIPES
+        self.places = 0
         self._patience = patience
         self._each_call = each_call
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
@@ -210,7 +212,8 @@ class FusedGroup(Provisional):
         """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
         foreseen, not measured, so that a program does the same whenever it runs."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
-        self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements) + self._each_call
+        self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
+        self._patience -= self._each_call / max(1, self.places)
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type]) -> Launch | None:
@@ -280,7 +283,10 @@ def _operation(node: Node) -> Operation:
         return FusedGroup(graph, patience=PATIENCE, each_call=0.0 if in_loop else PATIENCE / 2.5)
 
     group = _SHARED.of(node, made, (at_once, in_loop))
-    _GROUPS[node.get_graph("Subgraph")] = ref(group)
+    subgraph = node.get_graph("Subgraph")
+    if group_of(subgraph) is not group or group.places == 0:
+        group.places += 1
+        _GROUPS[subgraph] = ref(group)
     return group
 
 
