@@ -35,8 +35,10 @@ class ExportProblem(RekindleError, RuntimeError):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Equal for the same reason at the same place, however the program comes there."""
-        return self.message, self.range.place if self.range.is_known else ""
+        """Equal for the same reason at the same place, however the program comes there: it is mended in one way."""
+        if not self.range.is_known:
+            return self.message, ""
+        return self.hint or self.message, self.range.place
 
     def __str__(self) -> str:
         parts = [self.message]

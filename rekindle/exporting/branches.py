@@ -68,7 +68,7 @@ def branch(machine: Machine, frame: Frame, node: Node) -> None:
     ways = [_way(frame, block, None) for block in node.blocks]
     surviving = machine.surviving(machine.frames)
     rehearsals = [rehearse(machine, [way], surviving) for way in ways]
-    if _settle_raise(machine, frame, node, condition, rehearsals):
+    if _settle_raise(machine, condition, rehearsals, lambda taken: _enter(machine, frame, node, taken)):
         return
     first, second = rehearsals
     try:
@@ -85,7 +85,13 @@ def _way(frame: Frame, block: Block, owner: Node | None) -> Frame:
     return Frame(frame.activation, block, block.return_node.next, owner, path=frame.path)
 
 
-def _settle_raise(machine: Machine, frame: Frame, node: Node, condition: Any, rehearsals: Sequence[Rehearsal]) -> bool:
+def _enter(machine: Machine, frame: Frame, node: Node, taken: bool) -> None:
+    machine.enter_block(frame, node.blocks[0 if taken else 1], node)
+
+
+def _settle_raise(
+    machine: Machine, condition: Any, rehearsals: Sequence[Rehearsal], enter: Callable[[bool], None]
+) -> bool:
     """Where a way raises: assert that the run does not take it, and go on with the other one."""
     first, second = (rehearsal.raised for rehearsal in rehearsals)
     if first is None and second is None:
@@ -96,7 +102,7 @@ def _settle_raise(machine: Machine, frame: Frame, node: Node, condition: Any, re
     assert raised is not None
     wanted = numbers.negated(condition) if first is not None else condition
     assert_true(machine, wanted, _message_of(raised))
-    machine.enter_block(frame, node.blocks[0 if first is None else 1], node)
+    enter(first is None)
     return True
 
 
@@ -162,21 +168,12 @@ def _split(
     rehearsals: Sequence[Rehearsal],
 ) -> None:
     """Have each branch go on to the end of the region by itself."""
-    session = machine.session
-    if session.budget > 0:
-        session.budget -= 1
-        ways = [[*machine.frames, _way(frame, block, node)] for block in node.blocks]
-        lasting = machine.surviving([])
-        both = [rehearse(machine, way, lasting) for way in ways]
-        if _settle_raise(machine, frame, node, condition, both):
+    ways = [[*machine.frames, _way(frame, block, node)] for block in node.blocks]
+    try:
+        if go_apart(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
             return
-        try:
-            template = unify(both[0].world, both[1].world, lasting, is_strict=False)
-        except Mismatch as later:
-            mismatch = later
-        else:
-            machine.result = _cond(machine, frame, node, condition, ways, template, both, lasting)
-            return
+    except Mismatch as later:
+        mismatch = later
     try:
         surviving = machine.surviving(machine.frames)
         template = unify(rehearsals[0].world, rehearsals[1].world, surviving, is_strict=False)
@@ -196,6 +193,33 @@ def _split(
         f"the branches of this 'if', which only the run decides, come to {mismatch}",
         hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
     )
+
+
+def go_apart(
+    machine: Machine,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    ways: Sequence[Sequence[Frame]],
+    enter: Callable[[bool], None],
+) -> bool:
+    """Have two ways, the first of them where ``condition`` holds, go on to the end of the region each by itself. Where
+    one raises, ``enter`` is told to take the other one. False if too many ways went apart already.
+
+    Raises:
+        Mismatch: what they come to cannot be told apart by tensors alone.
+    """
+    session = machine.session
+    if session.budget <= 0:
+        return False
+    session.budget -= 1
+    lasting = machine.surviving([])
+    both = [rehearse(machine, way, lasting) for way in ways]
+    if _settle_raise(machine, condition, both, enter):
+        return True
+    template = unify(both[0].world, both[1].world, lasting, is_strict=False)
+    machine.result = _cond(machine, frame, node, condition, ways, template, both, lasting)
+    return True
 
 
 def _cond(

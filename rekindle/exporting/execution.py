@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting import branches, guards, lists, loops, operators, recovery
+from rekindle.exporting import branches, guards, lists, loops, mathematics, operators, recovery
 from rekindle.exporting.machine import Frame, Machine, ProgramRaises, callers_of, moment_of
 from rekindle.exporting.places import Step
 from rekindle.exporting.recovery import NeedsExample
@@ -251,7 +251,8 @@ class Execution(Machine):
             with torch._C.DisableTorchFunction():  # or the tracer would record it
                 torch._C._set_grad_enabled(args[0])
             return (None,) * len(node.outputs)
-        handler = operators.HANDLERS.get(operator.schema.qualified_name)
+        name = operator.schema.qualified_name
+        handler = mathematics.form_of(name, args) or operators.HANDLERS.get(name)
         if handler is not None:
             result = handler(args)
         elif (overload := operators.overload_of(operator)) is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import SymInt, Tensor
 
-from rekindle.exporting.values import is_rows, plain
+from rekindle.exporting.values import Late, is_rows, plain
 
 GROWING: Final = -2
 """The mark of rows that a loop is still adding to: its body must not look at them."""
@@ -67,6 +67,10 @@ def _append(args: Sequence[Any]) -> Any:
     return args[0]
 
 
+def _reverse(args: Sequence[Any]) -> Any:
+    args[0][:] = [Late("rows", torch.ops.aten.flip.default(_joined(args[0]), [0]))]
+
+
 def _copy(args: Sequence[Any]) -> Any:
     return list(args[0])
 
@@ -78,6 +82,7 @@ OF_ROWS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {
     "aten::len": _length,
     "aten::__getitem__": _item,
     "aten::append": _append,
+    "aten::reverse": _reverse,
     "aten::list": _copy,
     "aten::copy": _copy,
 }

@@ -12,7 +12,7 @@ What an iteration changes is carried as tensors; numbers that stay the same are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,13 +20,15 @@ import torch
 from torch import SymInt, Tensor
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting import numbers
+from rekindle.exporting import branches, numbers
 from rekindle.exporting.lists import GROWING
 from rekindle.exporting.machine import Activation, Frame, Machine, moment_of
 from rekindle.exporting.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
+from rekindle.exporting.recovery import NeedsExample
 from rekindle.exporting.rehearsal import (
     Operands,
     Rehearsal,
+    apart,
     as_operand,
     from_operand,
     has_plain_strides,
@@ -41,7 +43,7 @@ from rekindle.exporting.rehearsal import (
     without_gradients,
 )
 from rekindle.exporting.values import Copier, Late, LeafKey, number_as_tensor, plain
-from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph import Block, Node, Value
 from rekindle.runtime.lowering import UNBOUNDED
 
 ROUNDS: Final = 8
@@ -91,6 +93,8 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
         if is_known and iteration < PEELED:
             machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
             return
+        if iteration < PEELED and _peel(machine, frame, node, iteration, condition, carried):
+            return
         raise machine.problem(
             frame,
             node,
@@ -101,21 +105,55 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
         ) from None
 
 
+def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> bool:
+    """Take an iteration out of a loop, of which only the run tells whether it runs at all: with it and without it the
+    program goes on by itself. False where that does not help."""
+    session = machine.session
+    known, decided, depth = len(session.problems), dict(session.decided), len(machine.frames)
+    limit = frame.activation.env[node.inputs[0]]
+    within = numbers.late_arithmetic("aten::gt", limit, iteration) or numbers.settled(plain(limit) > iteration)
+    machine.bind(frame.activation, node, carried)
+    frame.activation.env.update(zip(node.blocks[0].inputs, [iteration, *carried], strict=True))
+    path = None if frame.path is None else (*frame.path, iteration)
+    body = node.blocks[0]
+    inner = Frame(frame.activation, body, body.return_node.next, node, None, iteration, path)
+
+    def enter(taken: bool) -> None:
+        if taken:
+            machine.frames.append(inner)
+
+    try:
+        ways = [[*machine.frames, inner], [*machine.frames]]
+        went = branches.go_apart(machine, frame, node, numbers.both(condition, within), ways, enter)
+        if went and len(session.problems) == known:
+            return True
+    except (Mismatch, ExportProblem, NeedsExample):
+        pass
+    del session.problems[known:], machine.frames[depth:]
+    session.decided = decided
+    machine.result = None
+    return False
+
+
 def _is_to_unroll(machine: Machine, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
     """Whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
     case."""
     if isinstance(limit, int) and limit <= FEW:
         return True
     body = node.blocks[0]
-    if _is_true(body.outputs[0]):
+    if _is_constant(body.outputs[0], True):
         return isinstance(limit, int)
     rehearsal = rehearse(machine, [_body_frame(frame, node, [0, *carried])], machine.surviving(machine.frames))
     return rehearsal.raised is not None or isinstance(numbers.settled(rehearsal.world.values[0]), bool)
 
 
-def _is_true(value: Value) -> bool:
+def _is_constant(value: Value, wanted: bool) -> bool:
     node = value.node
-    return node.kind == "prim::Constant" and value.type.kind == "BoolType" and bool(node.attributes.get("value"))
+    return (
+        node.kind == "prim::Constant"
+        and value.type.kind == "BoolType"
+        and bool(node.attributes.get("value", False)) is wanted
+    )
 
 
 def _body_frame(frame: Frame, node: Node, arguments: Sequence[Any]) -> Frame:
@@ -144,6 +182,8 @@ class _Loop:
     operands: Operands
     limit: Any
     """The most iterations that there are; None where there is no such number."""
+    capacity: Any
+    """How many iterations are left at most; None where nobody knows before the loop."""
 
     @property
     def condition(self) -> Any:
@@ -163,12 +203,13 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
     template = Template([Same(value) for value in state])
     limit = frame.activation.env[node.inputs[0]]
     limit = None if isinstance(limit, int) and limit >= UNBOUNDED else limit
+    capacity = _capacity(frame, node, limit, iteration, carried)
     for _ in range(ROUNDS):
         before, rehearsal = _rehearsed(machine, start, node, iteration, template, limit, surviving)
         if rehearsal.raised is not None:
             raise rehearsal.raised
         with unrecorded(machine):
-            found = unify(before, rehearsal.world, surviving, is_strict=False, capacity=_capacity(limit, iteration))
+            found = unify(before, rehearsal.world, surviving, is_strict=False, capacity=capacity)
         _check_slots(found)
         if found.signature() == template.signature():
             break
@@ -178,15 +219,60 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
     outside.copier.copies = {id(container): (container, container) for container in surviving}
     first = found.leaves_of(outside)
     operands = Operands.of(found, [rehearsal])
-    loop = _Loop(start, found, rehearsal, surviving, first, operands, limit)
+    loop = _Loop(start, found, rehearsal, surviving, first, operands, limit, capacity)
     _check_writes(machine, frame, node, loop)
     values = _operator(machine, frame, node, iteration, loop)
     machine.bind(frame.activation, node, values[1:])
 
 
-def _capacity(limit: Any, iteration: int) -> Any:
+def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
     """How many iterations there are at most; None where nobody knows before the loop."""
-    return limit - iteration if isinstance(limit, (int, SymInt)) else None
+    if isinstance(limit, (int, SymInt)):
+        return limit - iteration
+    body = node.blocks[0]
+    for term in _terms(body.outputs[0]):
+        if term.node.kind not in ("aten::lt", "aten::le") or term.node.owning_block is not body:
+            continue
+        made, bound = term.node.inputs
+        last = frame.activation.env.get(bound)
+        if _is_within(bound, body) or not isinstance(last, (int, SymInt)):
+            continue
+        for value, given, after in zip(carried, body.inputs[1:], body.outputs[1:], strict=True):
+            if after is made and isinstance(value, (int, SymInt)) and _step(given, after) >= 1:
+                count = last - value if term.node.kind == "aten::lt" else last - value + 1
+                return count if numbers.settled(count >= 1) is True else torch.sym_max(count, 1)
+    return None
+
+
+def _terms(condition: Value) -> Iterator[Value]:
+    """What has to hold, each of it, for ``condition`` to do so."""
+    node = condition.node
+    if node.kind == "aten::__and__":
+        for part in node.inputs:
+            yield from _terms(part)
+    elif node.kind == "prim::If" and _is_constant(node.blocks[1].outputs[condition.offset], False):
+        yield from _terms(node.inputs[0])  # a and b
+        yield from _terms(node.blocks[0].outputs[condition.offset])
+    else:
+        yield condition
+
+
+def _is_within(value: Value, body: Block) -> bool:
+    """Whether a loop's body makes ``value``."""
+    block: Block | None = value.node.owning_block
+    while block is not None and block is not body:
+        block = block.parent
+    return block is body
+
+
+def _step(given: Value, made: Value) -> int:
+    """By how much an iteration makes ``given`` greater, to become ``made``; 0 where it may be anything."""
+    node = made.node
+    if node.kind != "aten::add" or given not in node.inputs[:2]:
+        return 0
+    by = node.inputs[1] if node.inputs[0] is given else node.inputs[0]
+    found = by.node.attributes.get("value")
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
 def _rehearsed(
@@ -230,13 +316,8 @@ def _counters(node: Node, template: Template, start: Frame) -> set[int]:
     body = node.blocks[0]
     found: set[int] = set()
     for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
-        step = made.node
-        if not isinstance(value, Slot) or step.kind != "aten::add" or given not in step.inputs[:2]:
-            continue
         first = start.activation.env.get(given)
-        other = step.inputs[1] if step.inputs[0] is given else step.inputs[0]
-        by = other.node.attributes.get("value")
-        if isinstance(first, int) and first >= 0 and isinstance(by, int) and by >= 0:
+        if isinstance(value, Slot) and isinstance(first, int) and first >= 0 and _step(given, made) > 0:
             found.add(value.index)
     return found
 
@@ -345,20 +426,20 @@ class _Functions:
         """What is carried into the first iteration."""
         tensors = []
         for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
-            tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info.kind, value, info.example)
+            tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info, value)
             tensors.append(tensor if has_plain_strides(info) else tensor.contiguous())
         written = list(self.loop.operands.written.values())
         return unaliased([number_as_tensor(self.iteration), *tensors, *written], list(self.read.values()))
 
     def _no_rows(self, info: SlotInfo) -> Tensor:
         """Room for the elements that the iterations append to a list."""
-        shape = [_capacity(self.loop.limit, self.iteration), *info.example.shape[1:]]
+        shape = [self.loop.capacity, *info.example.shape[1:]]
         made: Tensor = torch.ops.aten.full.default(shape, 0, dtype=info.example.dtype, device=info.example.device)
         return made
 
     def additional(self) -> list[Any]:
         """What every iteration gets as it is; the limit stands last, where only the run tells it."""
-        given = [as_operand(leaf) for leaf in self.read.values()]
+        given = apart([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (Late, SymInt)):
             limit = self.loop.limit
             given.append(limit.tensor if isinstance(limit, Late) else limit)

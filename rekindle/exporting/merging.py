@@ -24,6 +24,7 @@ from rekindle.exporting.values import (
     Late,
     LeafKey,
     Object,
+    full,
     is_known,
     is_rows,
     kind_of,
@@ -110,7 +111,10 @@ class SlotInfo:
     def example(self) -> Tensor:
         """A tensor such as the slot holds."""
         found = self.examples[1] if self.examples[0] is UNSET else self.examples[0]
-        return found if isinstance(found, Tensor) else number_as_tensor(found)
+        if isinstance(found, Late):
+            return found.tensor
+        # A symbol of a rehearsal is unknown to the tracer: any number is like it.
+        return found if isinstance(found, Tensor) else full(0, DTYPE_OF_KIND[self.kind])
 
 
 @dataclass(slots=True, frozen=True)
@@ -265,6 +269,8 @@ class _Unifier:
                 if key is not None:
                     one.origins.setdefault(key, leaf)
         self.pairs: dict[tuple[int, int], Made] = {}
+        self.handed_on: list[Any] = []
+        """Containers of before that the values, or other containers, hold: they survive with these."""
         self.slot_of: dict[tuple[Any, Any], int] = {}
 
     def run(self, surviving: Sequence[Any], may_be_late: Sequence[bool] | None) -> Template:
@@ -272,11 +278,18 @@ class _Unifier:
             self.late_is_fine = may_be_late is not None and may_be_late[index]
             self.template.values.append(self.node(a, b))
         self.late_is_fine = True
-        for original in surviving:
-            # What one way alone came to is as it was on the other.
-            made = self.made(self.first.copier.copy(original), self.second.copier.copy(original))
-            if not self.is_as_before(made, original):
-                self.template.heap.append((original, made))
+        compared: set[int] = set()
+        waiting = [*surviving, *self.handed_on]
+        while waiting:
+            self.handed_on = []
+            for original in waiting:
+                if id(original) not in compared:
+                    compared.add(id(original))
+                    # What one way alone came to is as it was on the other.
+                    made = self.made(self.first.copier.copy(original), self.second.copier.copy(original))
+                    if not self.is_as_before(made, original):
+                        self.template.heap.append((original, made))
+            waiting = self.handed_on
         return self.template
 
     def is_as_before(self, made: Made, original: Any) -> bool:
@@ -364,6 +377,7 @@ class _Unifier:
         kept, other = self.first.original(a), self.second.original(b)
         if kept is not None or other is not None:
             if kept is other:
+                self.handed_on.append(kept)
                 return Kept(kept)
             raise Mismatch("an object of before here and another one there")
         known = self.pairs.get((id(a), id(b)))
@@ -430,10 +444,11 @@ def told(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def tensor_for(kind: str, value: Any, example: Tensor) -> Tensor:
-    """What goes into a slot: a tensor as it is, a number as one; zeros such as ``example`` for UNSET."""
+def tensor_for(info: SlotInfo, value: Any) -> Tensor:
+    """What goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
     if value is UNSET:
-        dtype = example.dtype if kind == "tensor" else DTYPE_OF_KIND[kind]
+        example = info.example
+        dtype = example.dtype if info.kind == "tensor" else DTYPE_OF_KIND[info.kind]
         zeros: Tensor = torch.ops.aten.full.default(list(example.shape), 0, dtype=dtype, device=example.device)
         return zeros
     return value if isinstance(value, Tensor) else number_as_tensor(value)

@@ -130,6 +130,15 @@ def number_of_tensor(tensor: Tensor, kind: str) -> Any:
     return Late(kind, single)  # type: ignore[arg-type]
 
 
+def absolute(value: Any) -> Any:
+    """``abs(value)``. Files of exported programs have no ``abs`` of symbols."""
+    if isinstance(value, Late):
+        return Late(value.kind, torch.ops.aten.abs.default(value.tensor))
+    if is_known(value):
+        return abs(value)
+    return torch.sym_max(value, -value)
+
+
 def as_int(value: Any) -> Any:
     """``int(value)``."""
     if kind_of(value) == "int":

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rekindle.exporting import numbers
@@ -107,6 +108,8 @@ def numbers_as_tensor(value: Any) -> Tensor:
     """An int, a float or a complex, known or not, as a tensor without dimensions."""
     if isinstance(value, complex):
         return full(value)
+    if isinstance(value, Late):
+        return value.tensor
     return full(value, torch.int64 if kind_of(value) == "int" else torch.float64)
 
 
@@ -137,7 +140,51 @@ def _module_at(args: Sequence[Any]) -> Any:
     return container.slots[names[which]]
 
 
+def _select(args: Sequence[Any]) -> Any:
+    """``tensor.select(dim, index)``, an index that only the run tells being made one from 0: what writes to such a part
+    has to know that in its functional form."""
+    tensor, dim, index = args[0], plain(args[1]), args[2]
+    if _may_be_negative(index):
+        size, given = tensor.shape[dim], numbers_as_tensor(index)
+        fits = torch.ops.aten.logical_and.default(
+            torch.ops.aten.ge.Scalar(given, -size), torch.ops.aten.lt.Scalar(given, size)
+        )
+        torch.ops.aten._assert_async.msg(fits, "IndexError: index out of range")
+        index = Late("int", torch.ops.aten.remainder.Scalar(given, size), size)
+    return torch.ops.aten.select.int(tensor, dim, plain(index))
+
+
+def _may_be_negative(index: Any) -> bool:
+    if isinstance(index, Late):
+        return index.limit is None
+    return isinstance(index, SymInt) and bool(free_unbacked_symbols(index)) and not statically_known_true(index >= 0)
+
+
+def _range_length(args: Sequence[Any]) -> Any:
+    """How many numbers a range has. Its step is known."""
+    low, high, step = (plain(value) for value in args)
+    if not any(isinstance(value, SymInt) for value in (low, high, step)):
+        return len(range(low, high, step))
+    span = high - low if step > 0 else low - high
+    length = (span + (abs(step) - 1)) // abs(step)
+    return length if statically_known_true(length >= 0) else torch.sym_max(length, 0)
+
+
+def _derive_index(args: Sequence[Any]) -> Any:
+    """Number ``index`` of a range."""
+    index, start, step = args
+    if isinstance(index, Late) and isinstance(step, int):
+        past = index if step == 1 else numbers.late_arithmetic("aten::mul", index, step)
+        return past if isinstance(start, int) and start == 0 else numbers.late_arithmetic("aten::add", past, start)
+    return plain(start) + plain(index) * plain(step)
+
+
 HANDLERS: Final[dict[str, Handler]] = {
+    "aten::select.int": _select,
+    "aten::__range_length": _range_length,
+    "aten::__derive_index": _derive_index,
+    "prim::abs.int": lambda args: numbers.absolute(args[0]),
+    "prim::abs.float": lambda args: numbers.absolute(args[0]),
     "prim::ModuleContainerIndex.list": _module_at,
     "prim::ModuleContainerIndex.dict": _module_at,
     "aten::size.int": _size_at,
@@ -293,10 +340,13 @@ def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
     """The tensors among ``args`` that the operator writes to."""
     found: list[Tensor] = []
     for argument, value in zip(operator.schema.arguments, args, strict=False):
-        if argument.alias is not None and argument.alias.is_write:
-            for item in value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(item, Tensor):
-                    found.append(item)
+        alias = argument.alias
+        if alias is None or not alias.is_write:
+            continue
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)) and any(element.is_write for element in alias.contained):
+            found += [item for item in value if isinstance(item, Tensor)]  # (a!)[], not [](a!): that writes to the list
     for name, switch in operator.hidden_writes:
         named = dict(zip((argument.name for argument in operator.schema.arguments), args, strict=False))
         if isinstance(named.get(name), Tensor) and (not switch or named.get(switch) is not False):
@@ -309,7 +359,10 @@ def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
     return [
         value
         for argument, value in zip(operator.schema.arguments, args, strict=False)
-        if argument.alias is not None and argument.alias.is_write and isinstance(value, (list, dict))
+        if argument.alias is not None
+        and argument.alias.is_write
+        and argument.alias.before
+        and isinstance(value, (list, dict))
     ]
 
 

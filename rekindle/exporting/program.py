@@ -203,11 +203,16 @@ class _Exporter:
         return ExportError(self.call.record.basename, told, is_draft=self.is_draft)
 
 
+_UNTRACKED: Final = "is not tracked with proxy"
+"""What the tracer says of numbers of the example, which it sees behind what has no form."""
+
+
 def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
     found: dict[object, ExportProblem] = {}
     for problem in problems:
         found.setdefault(problem.key, problem)
-    return list(found.values())
+    told = list(found.values())
+    return [problem for problem in told if _UNTRACKED not in problem.message] or told
 
 
 class _Stopped(BaseException):
@@ -243,11 +248,19 @@ class _Run:
         except Exception as error:
             if any(problem.in_draft is None for problem in session.problems):
                 raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
-            raise self.exporter.refusal([*session.problems, _of_exporter(error)]) from error
+            # Behind what has no form the tracer has seen the example's numbers: it complains of that alone.
+            raise self.exporter.refusal(session.problems or [_of_exporter(error)]) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-        """The program in functional form, with the places of its source."""
-        functional: torch.export.ExportedProgram = program.run_decompositions({})
+        """The program in functional form, with the places of its source.
+
+        Raises:
+            ExportError: PyTorch has no such form of it.
+        """
+        try:
+            functional: torch.export.ExportedProgram = program.run_decompositions({})
+        except Exception as error:
+            raise self.exporter.refusal([*self.session.problems, _of_exporter(error)]) from error
         write_places(functional, self.session.places)
         functional.validate()
         return functional
@@ -340,8 +353,15 @@ def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
     )
 
 
+_ADVICE: Final = ("For more information", "For more debugging help", "The error above occurred", "Use tlparse", "If ")
+"""How lines begin in which PyTorch says how to look into its own."""
+
+
 def _of_exporter(error: Exception) -> ExportProblem:
-    text = str(error).strip()
+    lines = [line for line in str(error).split("\n\nWhile executing", 1)[0].split("\n") if line.strip()]
+    text = "\n".join(
+        line.split(" For more information, run with", 1)[0] for line in lines if not line.startswith(_ADVICE)
+    )
     return ExportProblem(
         f"PyTorch's exporter says: {text or type(error).__name__}",
         hint="see whether dynamic_shapes names what the program takes as fixed, and whether torch.export.export takes"

@@ -156,8 +156,8 @@ class Operands:
         return None
 
     def tensors(self) -> list[Any]:
-        """The operands as ``torch.cond`` takes them: tensors and ints."""
-        return [as_operand(leaf) for leaf in self.leaves.values()]
+        """The operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
+        return apart([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
         """What stands for each leaf within the operator, which got ``given``; copies of those that it writes to."""
@@ -195,7 +195,7 @@ def slot_tensors(template: Template, world: World, iteration: Tensor | None = No
             at, row = iteration.reshape([1]), value.element.unsqueeze(0)
             found.append(torch.ops.aten.index_copy.default(value.rows.tensor, 0, at, row))
             continue
-        tensor = tensor_for(info.kind, value, info.example)
+        tensor = tensor_for(info, value)
         found.append(tensor.contiguous() if not has_plain_strides(info) else tensor)
     return found
 
@@ -218,6 +218,20 @@ def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor,
         taken.add(tensor.untyped_storage()._cdata)
         found.append(tensor)
     return tuple(found)
+
+
+def apart(operands: Sequence[Any]) -> list[Any]:
+    """``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher order
+    takes no two such, though it writes to neither."""
+    taken: set[int] = set()
+    found: list[Any] = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            if operand.untyped_storage()._cdata in taken:
+                operand = operand.clone()
+            taken.add(operand.untyped_storage()._cdata)
+        found.append(operand)
+    return found
 
 
 def supposed(info: SlotInfo) -> Tensor:

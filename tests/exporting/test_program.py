@@ -16,6 +16,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 SAMPLE = (
     *("if.early_return", "if.lists", "for.dynamic_size", "for.long_break", "while.if_inside", "args.nested"),
     *("state.int_decides", "state.buffer_returned", "raise.nested", "fork.list", "class.in_branch", "nn.GRU"),
+    *(
+        "hard.none_before",
+        "hard.append_and_break",
+        "hard.bidirectional",
+        "hard.ring_buffer",
+        "hard.roots",
+        "hard.backwards",
+    ),
 )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 import pytest
 import torch
 from torch import Tensor
+from torch.export import Dim
 
 import rekindle
 
@@ -118,6 +119,74 @@ come to None here and a Tensor there
 Hint: have both give the same kinds of values: \
 a Tensor in place of None, lists of the same length, one dtype"""
     )
+
+
+def two_or_one(x: Tensor) -> List[Tensor]:
+    found = [x]
+    if x.sum() > 0:
+        found.append(x + 1)
+    return found
+
+
+def in_another_order(x: Tensor) -> Dict[str, Tensor]:
+    found: Dict[str, Tensor] = {}
+    if x.sum() > 0:
+        found["a"], found["b"] = x, x + 1
+    else:
+        found["b"], found["a"] = x, x + 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "difference"),
+    [
+        (two_or_one, "a list of 2 elements here and 1 there"),
+        (in_another_order, "a dict with other keys, or in another order, here than there"),
+    ],
+)
+def test_containers_of_before_that_branches_fill_in_other_ways(program: Callable[..., Any], difference: str) -> None:
+    assert (
+        told(program, X)
+        == f"""\
+'{program.__name__}' cannot be exported: the branches of this 'if', which only the run decides, come to {difference}
+  File "here"
+        if x.sum() > 0:
+        ^^^^^^^^^^^^^^^
+Hint: have both give the same kinds of values: \
+a Tensor in place of None, lists of the same length, one dtype"""
+    )
+
+
+def keeps_some(x: Tensor) -> Tensor:
+    found: List[Tensor] = []
+    for i in range(x.size(0)):
+        if x[i].sum() > 0:
+            found.append(x[i])
+    return torch.stack(found)
+
+
+def test_what_follows_from_a_reason_is_none() -> None:
+    """The tracer complains of the numbers of the example that it sees from then on."""
+    with pytest.raises(rekindle.errors.ExportError) as caught:
+        rekindle.to_exported(rekindle.script(keeps_some), (X,), dynamic_shapes=({0: Dim("rows", min=2, max=9)},))
+    assert [problem.message.split(":")[0] for problem in caught.value.problems] == [
+        "the branches of this 'if', which only the run decides, come to a list of 1 elements here and 0 there",
+        "AssertionError",
+    ]
+
+
+def halves(x: Tensor) -> Tensor:
+    return x[: x.size(0) // 2].sum(0)
+
+
+def test_what_the_tracer_says_of_sizes() -> None:
+    with pytest.raises(rekindle.errors.ExportError) as caught:
+        rekindle.to_exported(rekindle.script(halves), (torch.ones(6, 4),), dynamic_shapes=({0: Dim("n", min=2)},))
+    first, *others, last = str(caught.value).splitlines()
+    assert first == "'halves' cannot be exported: PyTorch's exporter says: Constraints violated (n)!"
+    assert "Suggested fixes:" in others
+    assert last.startswith("Hint: see whether dynamic_shapes names what the program takes as fixed")
+    assert not any("error above" in line for line in others)
 
 
 def writes_to_either(x: Tensor) -> Tensor:
