@@ -202,9 +202,12 @@ def go_apart(
     condition: Any,
     ways: Sequence[Sequence[Frame]],
     enter: Callable[[bool], None],
+    *,
+    is_trial: bool = False,
 ) -> bool:
     """Have two ways, the first of them where ``condition`` holds, go on to the end of the region each by itself. Where
-    one raises, ``enter`` is told to take the other one. False if too many ways went apart already.
+    one raises, ``enter`` is told to take the other one. False if too many ways went apart already, or, in a trial, if
+    something on them has no form.
 
     Raises:
         Mismatch: what they come to cannot be told apart by tensors alone.
@@ -213,8 +216,11 @@ def go_apart(
     if session.budget <= 0:
         return False
     session.budget -= 1
+    known = len(session.problems)
     lasting = machine.surviving([])
     both = [rehearse(machine, way, lasting) for way in ways]
+    if is_trial and len(session.problems) > known:
+        return False
     if _settle_raise(machine, condition, both, enter):
         return True
     template = unify(both[0].world, both[1].world, lasting, is_strict=False)

@@ -109,7 +109,7 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
     """Take an iteration out of a loop, of which only the run tells whether it runs at all: with it and without it the
     program goes on by itself. False where that does not help."""
     session = machine.session
-    known, decided, depth = len(session.problems), dict(session.decided), len(machine.frames)
+    known, decided = len(session.problems), dict(session.decided)
     limit = frame.activation.env[node.inputs[0]]
     within = numbers.late_arithmetic("aten::gt", limit, iteration) or numbers.settled(plain(limit) > iteration)
     machine.bind(frame.activation, node, carried)
@@ -124,14 +124,13 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
 
     try:
         ways = [[*machine.frames, inner], [*machine.frames]]
-        went = branches.go_apart(machine, frame, node, numbers.both(condition, within), ways, enter)
-        if went and len(session.problems) == known:
+        goes_on = numbers.both(condition, within)
+        if branches.go_apart(machine, frame, node, goes_on, ways, enter, is_trial=True):
             return True
     except (Mismatch, ExportProblem, NeedsExample):
         pass
-    del session.problems[known:], machine.frames[depth:]
+    del session.problems[known:]
     session.decided = decided
-    machine.result = None
     return False
 
 
