@@ -1,0 +1,17 @@
+"""The texts of Python's library that programs may call: each function is compiled for what its calls give it."""
+
+from typing import Final
+
+from rekindle.frontend.library_texts.combinations import made_of_several
+from rekindle.frontend.library_texts.containers import COLLECTIONS, CONTAINERS, COUNTERS, SETS
+from rekindle.frontend.library_texts.iteration import FUNCTOOLS, ITERTOOLS, SORTING
+from rekindle.frontend.library_texts.numbers import NUMBERS, PARSING
+from rekindle.frontend.library_texts.operators import OPERATORS, TENSORS, TEXT_METHODS
+from rekindle.frontend.library_texts.ordered_lists import BISECT, HEAPQ
+
+TEXTS: Final = (
+    *(CONTAINERS, SETS, COLLECTIONS, COUNTERS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS),
+    *(NUMBERS, PARSING, OPERATORS, TENSORS, TEXT_METHODS),
+)
+
+__all__ = ["TEXTS", "made_of_several"]

@@ -1,0 +1,247 @@
+"""Lists, dicts, sets and texts: what Python does with them and no operator does."""
+
+from typing import Final
+
+CONTAINERS: Final = """
+def assign_slice(xs, start: Optional[int], stop: Optional[int], items):
+    head = xs[:0] if start is None else xs[:start]
+    tail = xs[:0] if stop is None else xs[stop:]
+    if len(head) + len(tail) > len(xs):
+        tail = xs[len(head):]
+    xs.clear()
+    xs.extend(head)
+    xs.extend(items)
+    xs.extend(tail)
+
+def places(start: Optional[int], stop: Optional[int], step: int, length: int) -> List[int]:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low = 0 if step > 0 else -1
+    high = length if step > 0 else length - 1
+    first = low if step > 0 else high
+    last = high if step > 0 else low
+    if start is not None:
+        first = min(max(start + length if start < 0 else start, low), high)
+    if stop is not None:
+        last = min(max(stop + length if stop < 0 else stop, low), high)
+    return list(range(first, last, step))
+
+def assign_places(xs, start: Optional[int], stop: Optional[int], step: int, items):
+    if step == 1:
+        assign_slice(xs, start, stop, items)
+    else:
+        at = places(start, stop, step, len(xs))
+        if len(at) != len(items):
+            raise ValueError(
+                f"attempt to assign sequence of size {len(items)} to extended slice of size {len(at)}"
+            )
+        new = items[:]
+        for i in range(len(at)):
+            xs[at[i]] = new[i]
+
+def delete_places(xs, start: Optional[int], stop: Optional[int], step: int):
+    for i in sorted(places(start, stop, step, len(xs)), reverse=True):
+        del xs[i]
+
+def equal_dicts(a, b):
+    if len(a) != len(b):
+        return False
+    for key in a:
+        if key not in b:
+            return False
+        if not (a[key] == b[key]):
+            return False
+    return True
+
+def less_lists(a, b, if_equal: bool):
+    for i in range(min(len(a), len(b))):
+        if not (a[i] == b[i]):
+            return a[i] < b[i]
+    if len(a) == len(b):
+        return if_equal
+    return len(a) < len(b)
+
+def int_power(base: int, exponent: int) -> int:
+    result = 1
+    factor = base
+    left = exponent
+    while left > 0:
+        if left % 2 == 1:
+            result *= factor
+        left //= 2
+        if left > 0:
+            factor *= factor
+    return result
+
+def check_length(length: int, least: int):
+    if length < least:
+        raise ValueError(f"not enough values to unpack (expected at least {least}, got {length})")
+
+def repeated_text(text: str, times: int):
+    out = ""
+    for _ in range(times):
+        out += text
+    return out
+"""
+
+COLLECTIONS: Final = """
+def appendleft_(q, x):
+    q.insert(0, x)
+
+def popleft_(q):
+    if len(q) == 0:
+        raise IndexError("pop from an empty deque")
+    return removed(q, 0)
+
+def pop_(q):
+    if len(q) == 0:
+        raise IndexError("pop from an empty deque")
+    return removed(q, -1)
+
+def extendleft_(q, xs):
+    for x in xs:
+        q.insert(0, x)
+
+def rotate_(q, n: int = 1):
+    if len(q) > 0:
+        for _ in range(n % len(q)):
+            q.insert(0, removed(q, -1))
+
+def shorten_left(q, at_most: int):
+    while len(q) > at_most:
+        removed(q, 0)
+
+def shorten_right(q, at_most: int):
+    while len(q) > at_most:
+        removed(q, -1)
+
+def move_to_end_(d, key, last: bool = True):
+    if key not in d:
+        raise KeyError(key)
+    value = d.pop(key)
+    if last:
+        d[key] = value
+    else:
+        rest = list(d.items())
+        d.clear()
+        d[key] = value
+        for k, v in rest:
+            d[k] = v
+
+def popitem_(d, last: bool = True):
+    if len(d) == 0:
+        raise KeyError("dictionary is empty")
+    keys = list(d.keys())
+    key = keys[-1] if last else keys[0]
+    return key, d.pop(key)
+"""
+
+SETS: Final = """
+def put_all(found, xs):
+    for x in xs:
+        put(found, x, True)
+
+def keep_all(found, xs):
+    for x in members(found):
+        if x not in xs:
+            drop(found, x)
+
+def drop_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+
+def swap_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+        else:
+            put(found, x, True)
+
+def discard(found, x):
+    if x in found:
+        drop(found, x)
+
+def has_all(found, xs):
+    for x in xs:
+        if x not in found:
+            return False
+    return True
+
+def has_none(found, xs):
+    for x in xs:
+        if x in found:
+            return False
+    return True
+
+def has_more(found, xs):
+    return len(found) > len(xs) and has_all(found, xs)
+
+def same_set(found, xs):
+    return len(found) == len(xs) and has_all(found, xs)
+"""
+
+COUNTERS: Final = """
+def count_all(found, xs):
+    for x in xs:
+        found[x] = found.get(x, 0) + 1
+
+def uncount_all(found, xs):
+    for x in xs:
+        found[x] = found.get(x, 0) - 1
+
+def count_pairs(found, counts):
+    for key, count in counts.items():
+        found[key] = found.get(key, 0) + count
+
+def uncount_pairs(found, counts):
+    for key, count in counts.items():
+        found[key] = found.get(key, 0) - count
+
+def most_common(found, n: Optional[int] = None):
+    order = list(found.items())
+    counts = [-count for _, count in order]
+    ordered = sorted_by(order, counts, False)
+    return ordered if n is None else ordered[:max(n, 0)]
+
+def total(found) -> int:
+    return sum(list(found.values()))
+
+def elements(found):
+    return [key for key, count in found.items() for _ in range(count)]
+
+def counters_added(found, other):
+    for key, count in other.items():
+        found[key] = found.get(key, 0) + count
+    keep_positive(found)
+
+def counters_subtracted(found, other):
+    for key, count in other.items():
+        found[key] = found.get(key, 0) - count
+    keep_positive(found)
+
+def counters_joined(found, other):
+    for key, count in other.items():
+        if found.get(key, 0) < count:
+            found[key] = count
+    keep_positive(found)
+
+def counters_shared(found, other):
+    for key in list(found.keys()):
+        found[key] = min(found[key], other.get(key, 0))
+    keep_positive(found)
+
+def keep_positive(found):
+    for key in list(found.keys()):
+        if found[key] <= 0:
+            del found[key]
+
+def equal_counters(a, b) -> bool:
+    for key, count in a.items():
+        if b.get(key, 0) != count:
+            return False
+    for key, count in b.items():
+        if a.get(key, 0) != count:
+            return False
+    return True
+"""
