@@ -46,7 +46,9 @@ _TAKE_KEYWORDS: Final = frozenset(
         "product",
         "insort_left",
     }
-    | {"insort_right", "bisect_left", "bisect_right"}
+    | {"insort_right", "bisect_left", "bisect_right", "nlargest", "nsmallest", "merge"}
+    | {"combinations", "permutations", "combinations_with_replacement", "count", "repeat", "compress", "zip_longest"}
+    | {"groupby", "tee", "methodcaller", "counter", "prod"}
 )
 """The forms that take arguments by name."""
 

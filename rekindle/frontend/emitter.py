@@ -337,7 +337,7 @@ class FunctionEmitter(AttemptEmitter):
                     base = self.emit_expression(subscript.value)
                     if isinstance(base.type, ListType):
                         nothing = self.insert_node("prim::ListConstruct", tree.range, [], [base.type]).output
-                        self.assign_slice(tree.range, subscript, base, nothing)
+                        self.assign_slice(tree.range, subscript, base, nothing, deleted=True)
                         continue
                 if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
                     raise UnsupportedError("only one element can be deleted at a time", target.range)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.calls import CallEmitter
+from rekindle.frontend.getters import ComparedBy
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.library import library_function
 from rekindle.frontend.refinement import Refinements
-from rekindle.frontend.special_forms import GLOBALS, SpecialForm
+from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
@@ -181,7 +182,7 @@ class HigherOrderEmitter(CallEmitter):
 
     # ------------------------------------------------------------------------------------------------ sorting by a key
 
-    def _keys_and_options(self, call: Apply, options: Sequence[str]) -> tuple[SugaredValue | None, dict[str, Value]]:
+    def keys_and_options(self, call: Apply, options: Sequence[str]) -> tuple[SugaredValue | None, dict[str, Value]]:
         """The function given as ``key``, and the other keyword arguments."""
         key: SugaredValue | None = None
         found: dict[str, Value] = {}
@@ -195,7 +196,7 @@ class HigherOrderEmitter(CallEmitter):
                 key = self.emit_sugared(item.value)
         return key, found
 
-    def _keys(self, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
+    def keys_of(self, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
         """The list of what ``key`` gives for the elements of a list."""
         if key is None:
             return xs
@@ -203,10 +204,15 @@ class HigherOrderEmitter(CallEmitter):
 
     def _sorted_by(self, call: Apply, xs: Value) -> Value:
         range = call.range
-        key, options = self._keys_and_options(call, ("reverse",))
+        key, options = self.keys_and_options(call, ("reverse",))
         no = self.graph.insert_constant(False, range=range)
         reverse = self.to_bool(options["reverse"], range) if "reverse" in options else no
-        arguments = [SimpleValue(item) for item in (xs, self._keys(xs, key, range), reverse)]
+        if isinstance(key, ComparedBy):
+            given = [SimpleValue(xs), key.function, SimpleValue(reverse)]
+            return (
+                library_function("sorted_by_order").call_with(range, self.graph, given, {}).as_value(range, self.graph)
+            )
+        arguments = [SimpleValue(item) for item in (xs, self.keys_of(xs, key, range), reverse)]
         return library_function("sorted_by").call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
 
     def _sorted(self, call: Apply) -> SugaredValue:
@@ -243,12 +249,12 @@ class HigherOrderEmitter(CallEmitter):
     def _first_by(self, call: Apply, name: str) -> SugaredValue:
         """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
         range = call.range
-        key, options = self._keys_and_options(call, ("default",))
+        key, options = self.keys_and_options(call, ("default",))
         if len(call.inputs) == 1:
             xs = self.unordered_list(call, call.inputs[0])
         else:
             xs = self.list_of(range, SugaredTuple([self.emit_sugared(item) for item in call.inputs]), None)
-        keys = self._keys(xs, key, range)
+        keys = self.keys_of(xs, key, range)
 
         def found() -> Value:
             return self.first_by(range, xs, keys, name)
@@ -283,56 +289,6 @@ class HigherOrderEmitter(CallEmitter):
         name = "reduce_from" if initial else "reduce"
         return library_function(name).call_with(call.range, self.graph, args, {})
 
-    def _accumulate(self, call: Apply, hint: Type | None) -> SugaredValue:
-        args, kwargs = self.emit_meanings(call)
-        given = dict(zip(("iterable", "func"), args, strict=False)) | kwargs
-        source = given.pop("iterable")
-        xs = SimpleValue(self.list_from(source, call.range))
-        function = given.pop("func", None) or library_function("plus")
-        initial = given.pop("initial", None)
-        if initial is None:
-            return library_function("accumulate").call_with(call.range, self.graph, [xs, function], {})
-        return library_function("accumulate_from").call_with(call.range, self.graph, [xs, function, initial], {})
-
-    def _chain(self, call: Apply, hint: Type | None) -> SugaredValue:
-        if not call.inputs:
-            raise TypeMismatchError("chain takes at least one iterable", call.range)
-        args, _ = self.emit_meanings(call)
-        first, *rest = [self.list_from(item, call.range) for item in args]
-        for other in rest:
-            first = self.call_builtin("aten::add", call.range, first, other)
-        return SimpleValue(first)
-
-    def _product(self, call: Apply, hint: Type | None) -> SugaredValue:
-        args, kwargs = self.emit_meanings(call)
-        repeat = kwargs.pop("repeat", None)
-        if kwargs or repeat is not None or not 2 <= len(args) <= 3:
-            raise UnsupportedError("product takes two or three iterables here", call.range)
-        lists = [SimpleValue(self.list_from(item, call.range)) for item in args]
-        name = "product" if len(lists) == 2 else "product3"
-        return library_function(name).call_with(call.range, self.graph, lists, {})
-
-    def _in_pairs(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """``combinations(xs, 2)``, ``permutations(xs, 2)``"""
-        form = self.emit_sugared(call.callee)
-        assert isinstance(form, SpecialForm)
-        source, count = self._expect(call, 2, 2)
-        if count.range.text != "2":
-            raise UnsupportedError(f"{form.name} takes two at a time here", count.range)
-        xs = SimpleValue(self.list_from(self.emit_sugared(source), source.range))
-        return library_function(form.name).call_with(call.range, self.graph, [xs], {})
-
-    def _library(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """A function of the library whose arguments may be any iterables."""
-        form = self.emit_sugared(call.callee)
-        assert isinstance(form, SpecialForm)
-        args, kwargs = self.emit_meanings(call)
-        lists = [self._if_iterable(item, call.range) for item in args]
-        name = form.name
-        if name == "islice" and len(lists) == 2:
-            name = "islice_stop"
-        return library_function(name).call_with(call.range, self.graph, lists, kwargs)
-
     def _has_length(self, call: Apply, hint: Type | None) -> SugaredValue:
         """Whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
         subject, count, exact = call.inputs
@@ -358,12 +314,6 @@ class HigherOrderEmitter(CallEmitter):
             )
         return self.emit_sugared(subject).attribute(call.range, self.graph, names[position])
 
-    def _if_iterable(self, item: SugaredValue, range: SourceRange) -> SugaredValue:
-        """What the compiler alone can iterate over, as a list; anything else as it is."""
-        if isinstance(item, (MappedValue, IterableTree, RangeValue)):
-            return SimpleValue(self.list_of(range, item, None))
-        return item
-
     _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
         **CallEmitter._FORMS,
         "map": _map,
@@ -372,15 +322,6 @@ class HigherOrderEmitter(CallEmitter):
         "filter": _filter,
         "partial": _partial,
         "reduce": _reduce,
-        "accumulate": _accumulate,
-        "chain": _chain,
-        "product": _product,
-        "combinations": _in_pairs,
-        "permutations": _in_pairs,
-        **dict.fromkeys(("pairwise", "islice", "takewhile", "dropwhile", "repeat", "chain_from_iterable"), _library),
-        **dict.fromkeys(("heappush", "heappop", "heapify", "heapreplace", "heappushpop"), _library),
-        **dict.fromkeys(("nlargest", "nsmallest"), _library),
-        **dict.fromkeys(("bisect_left", "bisect_right", "insort_left", "insort_right"), _library),
     }
 
 

@@ -21,9 +21,17 @@ from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
 _OPERATORS: Final = {
-    **{"put": "aten::_set_item", "drop": "aten::Delete", "members": "aten::keys", "removed": "aten::pop"},
-    **{"isinf": "aten::isinf", "isnan": "aten::isnan", "infinite": "prim::infinite", "phase": "aten::angle"},
-    **{name: f"python::{name}" for name in ("norm", "nextafter")},
+    "put": "aten::_set_item",
+    "drop": "aten::Delete",
+    "members": "aten::keys",
+    "removed": "aten::pop",
+    "isinf": "aten::isinf",
+    "isnan": "aten::isnan",
+    "infinite": "prim::infinite",
+    "phase": "aten::angle",
+    "norm": "python::norm",
+    "nextafter": "python::nextafter",
+    "exact_sum": "python::fsum",
 }
 """What the texts call operators: those of dicts that sets do not have, and of Python's library."""
 
@@ -50,22 +58,26 @@ def _function(name: str) -> GenericFunction:
 
 
 def library_function(name: str) -> LibraryFunction:
-    return LibraryFunction(_function(name))
+    return LibraryFunction(name)
 
 
 class LibraryFunction(StaticValue):
     """A function of :mod:`rekindle.frontend.library_texts`."""
 
-    def __init__(self, function: GenericFunction) -> None:
-        self.function = function
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def function(self) -> GenericFunction:
+        return _function(self.name)
 
     @property
     def description(self) -> str:
-        return f"the function '{self.function.name}'"
+        return f"the function '{self.name}'"
 
     @property
     def identity(self) -> Hashable:
-        return self.function
+        return self.name
 
     @property
     def takes_meanings(self) -> bool:

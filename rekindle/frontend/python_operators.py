@@ -7,8 +7,8 @@ from string import Formatter
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.higher_order import HigherOrderEmitter
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.set_values import check_shown
@@ -43,7 +43,7 @@ _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
 """Arguments that whoever is called looks at himself."""
 
 
-class PythonOperatorEmitter(HigherOrderEmitter):
+class PythonOperatorEmitter(IterationEmitter):
     """Emits what is made of several operators."""
 
     def from_library(self, name: str, range: SourceRange, *values: Value) -> Value:
@@ -60,7 +60,11 @@ class PythonOperatorEmitter(HigherOrderEmitter):
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
         if operator == "in":
+            if isinstance(rhs.type, TensorType):
+                return self.from_library("tensor_contains", range, rhs, lhs)
             return self._among(lhs, rhs, expr)
+        if operator == "|" and isinstance(lhs.type, DictType) and lhs.type == rhs.type:
+            return self.from_library("merged_dicts", range, lhs, rhs)
         if operator in ("==", "!="):
             return self._special_equality(operator, lhs, rhs, expr)
         if operator in _LISTS_COMPARED and isinstance(lhs.type, ListType) and isinstance(rhs.type, ListType):
@@ -142,21 +146,22 @@ class PythonOperatorEmitter(HigherOrderEmitter):
 
     # ---------------------------------------------------------------------------------------------------------- slices
 
-    def assign_slice(self, range: SourceRange, target: Subscript, base: Value, items: Value) -> None:
-        """``xs[a:b] = items``; with no items it is ``del xs[a:b]``."""
+    def assign_slice(
+        self, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
+    ) -> None:
+        """``xs[a:b:c] = items``; with no items it is ``del xs[a:b]``."""
         assert isinstance(base.type, ListType)
         slice = SliceExpr(target.indices[0].tree)
-        if slice.step is not None:
-            raise UnsupportedError(
-                f"a slice of a {base.type.annotation} with a step cannot be assigned or deleted",
-                target.range,
-                hint="assign the elements in a loop",
-            )
         bounds = [
             self.graph.insert_constant(None, range=range) if part is None else self.emit_expression(part)
             for part in (slice.start, slice.stop)
         ]
-        self.from_library("assign_slice", range, base, *bounds, items)
+        if slice.step is None:
+            self.from_library("assign_slice", range, base, *bounds, items)
+        elif deleted:
+            self.from_library("delete_places", range, base, *bounds, self.emit_expression(slice.step))
+        else:
+            self.from_library("assign_places", range, base, *bounds, self.emit_expression(slice.step), items)
 
     # -------------------------------------------------------------------------------------------------------- builtins
 
@@ -176,20 +181,27 @@ class PythonOperatorEmitter(HigherOrderEmitter):
 
     def _round(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``round(x)`` of a float is an int, ``round(x, 2)`` the float that is written so."""
-        if call.attributes or not 1 <= len(call.inputs) <= 2:
+        given = call.inputs
+        if call.attributes:
+            if len(call.attributes) != 1 or call.attributes[0].name.name != "ndigits" or len(given) != 1:
+                return None
+            given = [*given, call.attributes[0].value]
+        if not 1 <= len(given) <= 2:
             return None
-        number = self.emit_expression(call.inputs[0])
-        if number.type != FLOAT:
+        number = self.emit_expression(given[0])
+        if number.type not in (FLOAT, INT):
             return self._of_emitted(call, number)
-        if len(call.inputs) == 1:
+        places = None if len(given) == 1 or given[1].tree.kind == "none" else self.emit_expression(given[1])
+        if places is None:
+            if number.type == INT:
+                return SimpleValue(number)
             rounded = self.insert("aten::round", call.range, number)
             return SimpleValue(rounded if hint == FLOAT else self.insert("aten::Int", call.range, rounded))
-        digits = constant_int(self.emit_expression(call.inputs[1]))
+        if number.type == INT:
+            return SimpleValue(self.from_library("round_int", call.range, number, places))
+        digits = constant_int(places)
         if digits is None or digits < 0:
-            raise UnsupportedError(
-                "the number of digits to which round rounds must be a constant, and not negative, here",
-                call.inputs[1].range,
-            )
+            return SimpleValue(self.insert("python::round", call.range, number, places))
         template = self.graph.insert_constant(f"{{:.{digits}f}}", range=call.range)
         text = self.insert("aten::format", call.range, template, number)
         return SimpleValue(self.insert("aten::Float", call.range, text))
@@ -218,6 +230,50 @@ class PythonOperatorEmitter(HigherOrderEmitter):
             return self._of_emitted(call, value)
         xs = value if isinstance(type, ListType) else self.insert("aten::keys", call.range, value)
         return SimpleValue(self.first_by(call.range, xs, xs, name))
+
+    def _int(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``int("ff", 16)``; other calls are none of this."""
+        named = [item.value for item in call.attributes if item.name.name == "base"]
+        given = [*call.inputs, *named]
+        if len(given) != 2 or len(named) != len(call.attributes):
+            return None
+        text, base = (self.emit_expression(item) for item in given)
+        return SimpleValue(self.from_library("int_of_text", call.range, text, base))
+
+    def _sum(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``sum(xs, start)``"""
+        named = [item.value for item in call.attributes if item.name.name == "start"]
+        given = [*call.inputs, *named]
+        if len(given) != 2 or len(named) != len(call.attributes):
+            return None
+        xs = self.unordered_list(call, given[0])
+        start = self.emit_expression(given[1], xs.type.element if isinstance(xs.type, ListType) else None)
+        if isinstance(xs.type, ListType) and start.type == INT and xs.type.element == FLOAT:
+            start = self.insert("aten::Float", call.range, start)
+        return SimpleValue(self.from_library("sum_from", call.range, xs, start))
+
+    def _pow(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``pow(a, b, m)``, and of two arguments what ``a ** b`` is."""
+        if call.attributes or not 2 <= len(call.inputs) <= 3:
+            return None
+        numbers = [self.emit_expression(item) for item in call.inputs]
+        if len(numbers) == 3:
+            return SimpleValue(self.from_library("power_modulo", call.range, *numbers))
+        base, exponent = numbers
+        whole = self._int_power(base, exponent, call.range) if base.type == INT and exponent.type == INT else None
+        if whole is not None:
+            return SimpleValue(whole)
+        callee = self.emit_sugared(call.callee)
+        arguments = [CallArgument(number, range=item.range) for number, item in zip(numbers, call.inputs, strict=True)]
+        return callee.call(Call(call.callee.range, self.graph, arguments))
+
+    def _format_of(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``format(x, ".2f")``"""
+        given = self._expect(call, 1, 2)
+        values = [self.emit_expression(item) for item in given]
+        check_shown("aten::format", [values[0].type], call.range)
+        template = self.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)
+        return SimpleValue(self.insert("aten::format", call.range, template, *values))
 
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
@@ -311,7 +367,11 @@ def _numbered(template: str, positional: int, names: Sequence[str], range: Sourc
 
 
 _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None], SugaredValue | None]]] = {
+    "format": PythonOperatorEmitter._format_of,
+    "int": PythonOperatorEmitter._int,
+    "pow": PythonOperatorEmitter._pow,
     "round": PythonOperatorEmitter._round,
+    "sum": PythonOperatorEmitter._sum,
     "repr": PythonOperatorEmitter._repr,
     "print": PythonOperatorEmitter._print,
     "min": PythonOperatorEmitter._least,

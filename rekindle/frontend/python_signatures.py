@@ -3,7 +3,9 @@
 - ``requires_grad=True`` of functions that make tensors;
 - ints where floats are declared: ``x.uniform_(0, 1)``;
 - ``()`` for a list of ints, and a list of tensors where some may be None;
-- ``torch.nonzero(x, as_tuple=True)``.
+- ``torch.nonzero(x, as_tuple=True)``;
+- ``out=(values, indices)``, and ``out=None``;
+- ``text.split(maxsplit=1)``, ``text.startswith(("a", "b"))``, ``sorted(d)`` of a dict.
 """
 
 from __future__ import annotations
@@ -16,13 +18,33 @@ from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.matching import CallArgument, unpack_tuple
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument
-from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, ListType, TupleType, Type, optional, without_none
+from rekindle.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    optional,
+    without_none,
+)
 
 _OTHERWISE: Final = {"aten::nonzero": ("as_tuple", "aten::nonzero_numpy")}
 """Operators of which a keyword, where it is true, makes another."""
+
+_RENAMED: Final = {
+    "aten::split": {"sep": "separator", "maxsplit": "max"},
+    "aten::rsplit": {"sep": "separator", "maxsplit": "max"},
+    "aten::splitlines": {"keepends": "keepends"},
+    "aten::expandtabs": {"tabsize": "tabsize"},
+}
+"""What Python calls the arguments of operators that have other names for them."""
 
 _FEATURES: Final = ListType(optional(TENSOR))
 
@@ -44,6 +66,17 @@ def call_as_python_does(
         if not isinstance(chosen, bool):
             return None
         kind = other if chosen else kind
+    renamed = _RENAMED.get(kind)
+    if renamed is not None:
+        items = [replace(item, name=renamed.get(name or "", name)) for name, item in named.items()]
+        named = {item.name: item for item in items}
+    out = named.pop("out", None)
+    if out is not None and isinstance(out.type, TupleType):
+        return _into(range, graph, kind, args, list(named.values()), self_value, out)
+    if out is not None and out.type != NONE:
+        named["out"] = out
+    if kind == "aten::sorted" and len(args) == 1 and isinstance(args[0].type, DictType) and not args[0].type.is_set:
+        args = [replace(args[0], value=graph.insert("aten::keys", [args[0].materialise(graph)], range=range))]
     wanted = named.pop("requires_grad", None)
     if wanted is not None and wanted.type != BOOL:
         return None
@@ -56,6 +89,30 @@ def call_as_python_does(
         if wanted is None or _constant(wanted) is False or made.type != TENSOR:
             return made
         return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
+    return None
+
+
+def _into(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None,
+    out: CallArgument,
+) -> Value | None:
+    """The call of an operator that writes its results to the tensors of a tuple, as the overload with so many of them
+    has it."""
+    parts = unpack_tuple(graph, out.materialise(graph), range)
+    for operator in REGISTRY.overloads(kind):
+        names = [item.name for item in operator.schema.arguments if item.is_out]
+        if len(names) != len(parts):
+            continue
+        written = [CallArgument(part, range=out.range, name=name) for name, part in zip(names, parts, strict=True)]
+        try:
+            return insert_builtin_call(range, graph, kind, args, [*kwargs, *written], self_value)
+        except SchemaError:
+            continue
     return None
 
 

@@ -40,6 +40,13 @@ class SpecialForm(StaticValue):
     def description(self) -> str:
         return f"'{self.name}'"
 
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        form = _ALTERNATIVES.get(f"{self.name}.{name}")
+        return super().attribute(range, graph, name) if form is None else SpecialForm(form)
+
+
+_ALTERNATIVES: Final = {"chain.from_iterable": "chain_from_iterable", "dict.fromkeys": "fromkeys"}
+"""Class methods that make what the class makes."""
 
 _MIRRORED: Final = {
     "__eq__": "__eq__",

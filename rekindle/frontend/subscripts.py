@@ -51,7 +51,9 @@ class _Index:
 class SubscriptEmitter(ConditionEmitter):
     """Emits subscripts."""
 
-    def assign_slice(self, range: SourceRange, target: Subscript, base: Value, items: Value) -> None:
+    def assign_slice(
+        self, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
+    ) -> None:
         raise NotImplementedError
 
     def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:

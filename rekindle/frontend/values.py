@@ -93,6 +93,9 @@ class SimpleValue(SugaredValue):
         if isinstance(type, AwaitType):
             result = graph.insert("prim::awaitable_wait", [self.value], range=range)
             return SimpleValue(result).attribute(range, graph, name)
+        found = None if python_attribute is None else python_attribute(range, graph, self.value, name)
+        if found is not None:
+            return found
         raise missing_attribute(range, type, name)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -363,6 +366,10 @@ PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 python_method: PythonMethod | None = None
 """A slot: a method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such
 method. :mod:`rekindle.scripting` fills it."""
+
+
+python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
+"""A slot: what Python's values have that is no operator. :mod:`rekindle.frontend.python_methods` fills it."""
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:

@@ -21,6 +21,7 @@ from rekindle.ops import (
     packed as packed,
     printing as printing,
     python_calls as python_calls,
+    python_library as python_library,
     scalars as scalars,
     strings as strings,
     tensors as tensors,

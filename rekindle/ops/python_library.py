@@ -6,15 +6,18 @@ They run as Python's own functions. Archives say them by operators of tensors, w
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 from rekindle.ops.declare import declare, implements
 
 declare(math.log2, "python::log2(float x) -> float")
-declare(math.exp2, "python::exp2(float x) -> float")
-declare(math.cbrt, "python::cbrt(float x) -> float")
+if sys.version_info >= (3, 11):
+    declare(math.exp2, "python::exp2(float x) -> float")
+    declare(math.cbrt, "python::cbrt(float x) -> float")
+declare(round, "python::round(float x, int digits) -> float")
 declare(math.nextafter, "python::nextafter(float x, float towards) -> float")
-declare(math.fsum, "python::fsum(float[] xs) -> float", "python::fsum.int(int[] xs) -> float")
+declare(math.fsum, "python::fsum(float[] xs) -> float")
 
 
 @implements("python::norm(float[] xs) -> float")
@@ -27,9 +30,3 @@ def norm(xs: Sequence[float]) -> float:
 def casefold(text: str) -> str:
     """``text.casefold()``"""
     return text.casefold()
-
-
-@implements("python::isprintable(str text) -> bool")
-def isprintable(text: str) -> bool:
-    """``text.isprintable()``"""
-    return text.isprintable()

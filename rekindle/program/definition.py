@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import rekindle.frontend.builtins  # noqa: F401  (builtins that are written in TorchScript themselves)
+import rekindle.frontend.builtins
+import rekindle.frontend.python_methods  # noqa: F401  (what Python's values have that is no operator)
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
 from rekindle.frontend import specialising
 from rekindle.frontend.closures import CLOSURES

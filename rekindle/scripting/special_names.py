@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import bisect
 import builtins
+import cmath
 import collections
 import functools
 import heapq
 import inspect
 import itertools
+import math
+import operator
 from typing import Any, Final
 
 import torch
 import torch.overrides
 
+from rekindle.frontend.library import library_function
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
@@ -74,18 +78,44 @@ def _constant_functions() -> list[tuple[Any, object]]:
 
 _ITERTOOLS: Final = (
     *("accumulate", "chain", "product", "combinations", "permutations", "islice", "pairwise", "repeat"),
-    *("takewhile", "dropwhile"),
+    *("takewhile", "dropwhile", "combinations_with_replacement", "compress", "count", "cycle", "filterfalse"),
+    *("groupby", "starmap", "tee", "zip_longest"),
 )
+
+_MATH: Final = ("hypot", "isclose", "ulp", "comb", "perm", "gcd", "lcm", "isqrt")
+_MATH_OPERATORS: Final = ("log2", "exp2", "cbrt", "nextafter")
+
+_SAME: Final = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
+    *("lt", "le", "eq", "ne", "gt", "ge", "is_", "is_not", "neg", "pos", "invert", "not_", "truth", "abs", "index"),
+    *("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"),
+    *("concat", "contains", "getitem", "setitem", "delitem"),
+)
+_OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "indexOf": "index_of", "inv": "invert"}
+"""Functions of ``operator``, and what they are called in the library's texts."""
 
 
 def _library() -> dict[str, Any]:
     """Functions of Python's library that the emitter knows, by the names of their forms."""
-    names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest")
+    names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest", "merge")
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
     found |= {name: getattr(itertools, name) for name in _ITERTOOLS}
     found |= {name: getattr(collections, name) for name in ("defaultdict", "OrderedDict", "deque")}
-    found |= {"partial": functools.partial, "reduce": functools.reduce}
+    found |= {name: getattr(operator, name) for name in ("itemgetter", "attrgetter", "methodcaller")}
+    found |= {name: getattr(math, name) for name in ("dist", "prod", "fsum")}
+    found |= {"partial": functools.partial, "reduce": functools.reduce, "cmp_to_key": functools.cmp_to_key}
+    return found
+
+
+def _written() -> dict[int, SugaredValue]:
+    """Functions of Python's library that are texts or operators of ours: they can be given to others, too."""
+    found: dict[int, SugaredValue] = {id(getattr(math, name)): library_function(name) for name in _MATH}
+    known = [name for name in _MATH_OPERATORS if hasattr(math, name)]  # some came with Python 3.11
+    found |= {id(getattr(math, name)): BuiltinFunction(f"python::{name}") for name in known}
+    found |= {id(getattr(operator, name)): library_function(f"operator_{text}") for name, text in _OPERATOR.items()}
+    found[id(cmath.polar)] = library_function("polar")
+    found[id(cmath.isclose)] = library_function("cmath_isclose")
     return found
 
 
@@ -109,6 +139,7 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit._awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),  # type: ignore[attr-defined]
     }
     table.update(LIBRARY_CALLS)
+    table.update(_written())
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
     for name, value in GLOBALS.items():

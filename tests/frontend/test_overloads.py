@@ -138,6 +138,8 @@ def known_difference(call: Call, ours: list[str] | None, theirs: list[str] | Non
             return "trailing bools are a list of bools; torch.jit makes ints of them"
     if ours is not None and theirs is None and "aten::Float.Scalar" in ours:
         return "Python takes an int where a float is declared"
+    if ours is not None and theirs is None and ("out", "None") in call.keywords:
+        return "Python takes out=None"
     return None
 
 

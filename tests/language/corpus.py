@@ -68,6 +68,7 @@ PAST_TORCH = (
     "inherited_classes",
     "known_objects",
     "libraries_past",
+    "library_functions",
     "made_attributes",
     "modules_past",
     "operators_past",

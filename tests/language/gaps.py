@@ -93,6 +93,7 @@ OTHERWISE_IN_TORCH: dict[str, str] = {
             "python_texts.percent_of_numbers",
             "python_texts.percent_of_strings",
             "python_texts.format_with_specifications",
+            "python_texts.formatted_by_a_function",
         ),
         _FORMATS,
     ),
@@ -106,6 +107,9 @@ OTHERWISE_IN_TORCH: dict[str, str] = {
         ),
         _NUMBERS,
     ),
+    "python_texts.folded_and_printable": "torch.jit's runtime lowers the letters that Python folds, and no others",
+    "python_operators.rounded_to_digits_of_variables": _FORMATS,
+    "library_functions.logarithm_of_nothing": "torch.jit's mathematics gives infinity and nan where Python's raises",
     "collection_kinds.deque_as_a_result": "what is a deque in Python is a list in TorchScript",
     "made_attributes.ReadsWhatIsNotThere": "what no method has made yet is saved empty",
 }

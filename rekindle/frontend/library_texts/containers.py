@@ -43,6 +43,14 @@ def delete_places(xs, start: Optional[int], stop: Optional[int], step: int):
     for i in sorted(places(start, stop, step, len(xs)), reverse=True):
         del xs[i]
 
+def merged_dicts(a, b):
+    merged = a.copy()
+    merged.update(b)
+    return merged
+
+def dict_from_keys(keys, value):
+    return {key: value for key in keys}
+
 def equal_dicts(a, b):
     if len(a) != len(b):
         return False

@@ -9,6 +9,12 @@ def hypot(*coordinates):
         xs.append(float(x))
     return norm(xs)
 
+def fsum(seq) -> float:
+    xs: List[float] = []
+    for x in seq:
+        xs.append(float(x))
+    return exact_sum(xs)
+
 def dist(p, q):
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import is_told_by_members
+from rekindle.frontend.python_printer.library_operators import LIBRARY_OPERATORS
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
@@ -40,6 +41,8 @@ def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
         _add(out, f"ops.aten.{node.kind.partition('::')[2]}", printer.uses(node.inputs))
     elif special is not None:
         special(out, node, printer)
+    elif printer.importable and node.kind.startswith("python::"):
+        _library_operator(out, node, printer)
     else:
         _write_operator(out, node, printer)
 
@@ -64,6 +67,18 @@ def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
         return
     out.add(operator_name(node.kind))
     out.add_list(operator_arguments(schema, node, printer), "(", ")")
+
+
+def _library_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    form = LIBRARY_OPERATORS.get(node.kind)
+    if form is None:
+        name = node.kind.partition("::")[2]
+        raise UnsupportedError(f"'{name}' cannot be saved: TorchScript has nothing to say it with", node.range)
+    before, between, behind = form
+    out.add(before)
+    for index, item in enumerate(printer.uses(node.inputs)):
+        out.add(between if index else "", item)
+    out.add(behind)
 
 
 def _write_unknown(out: Text, node: Node, printer: FunctionPrinter) -> None:

@@ -11,6 +11,7 @@ from tests.language.corpus import program
 X = torch.tensor([[1.0, -2.0]])
 Y = torch.tensor([[0.5, 3.0], [1.0, 1.0]])
 BITS = torch.tensor([5, 0, 3])
+CPU = torch.device("cpu")
 
 
 @program("operator.reflected", (X,), (Y,), torch="refuses")
@@ -94,3 +95,58 @@ def is_a_sequence(xs: List[int]) -> List[bool]:
 def unravelled(n: int) -> List[Tensor]:
     places = torch.unravel_index(torch.tensor(n), (2, 3))
     return [places[0], places[1]]
+
+
+@program("operator.out", (X,), (Y,), torch="refuses")
+def several_results_written(x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    values, places = torch.empty(0), torch.empty(0, dtype=torch.long)
+    torch.max(x, 1, out=(values, places))
+    first = values.clone()
+    written = (torch.empty(0), torch.empty(0, dtype=torch.long))
+    found = torch.sort(x, dim=1, descending=True, out=written)
+    return first, found.values, places + written[1]
+
+
+@program("operator.out", (Y @ Y.T,), (torch.eye(2),), torch="refuses")
+def factors_written(x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    q, r = torch.empty(0), torch.empty(0)
+    torch.linalg.qr(x, out=(q, r))
+    return q, r, torch.add(x, x, out=None)
+
+
+@program("operator.reflected", (BITS,), (BITS + 1,), torch="refuses")
+def reflected_shifts(x: Tensor) -> List[Tensor]:
+    return [x.__rlshift__(2), x.__rrshift__(64)]
+
+
+@program("operator.dunder", (X,), (Y,), torch="refuses")
+def operators_by_their_methods(x: Tensor) -> List[Tensor]:
+    sums = [x.__add__(1), x.__sub__(x), x.__mul__(2), x.__truediv__(2), x.__pow__(2), x.__mod__(2), x.__floordiv__(2)]
+    return sums + [x.__neg__(), x.__abs__(), x.__lt__(1), x.__eq__(x), x.__getitem__(0), x.__matmul__(x.T)]
+
+
+@program("operator.dunder", (X,), (Y,), torch="refuses")
+def written_by_their_methods(x: Tensor) -> Tuple[Tensor, int, bool]:
+    x.__iadd__(1)
+    x.__imul__(2)
+    x.__setitem__(0, 5.0)
+    return x, x.__len__(), x.__contains__(5.0)
+
+
+@program("operator.dunder convert.tensor", (torch.tensor(2),), (torch.tensor(-3),), torch="refuses")
+def conversions_by_their_methods(x: Tensor) -> Tuple[int, float, bool, int]:
+    return x.__int__(), x.__float__(), x.__bool__(), x.__index__()
+
+
+@program("operator.dtype_default", (X,), (Y,))
+def dtypes_as_defaults(x: Tensor) -> List[Tensor]:
+    return [_converted(x), _converted(x, torch.int32), _converted(x, dtype=torch.bool)]
+
+
+def _converted(x: Tensor, dtype: torch.dtype = torch.float64, device: torch.device = CPU) -> Tensor:
+    return x.to(dtype).to(device)
+
+
+@program("tensor.contains", (torch.tensor([1.0, 3.0]),), (torch.tensor([[2.0]]),), torch="refuses")
+def elements_of_tensors(x: Tensor) -> Tuple[bool, bool, bool]:
+    return 3.0 in x, 2 in x, 7 not in x

@@ -173,3 +173,53 @@ def accumulated_by_a_function(xs: List[float]) -> List[float]:
 @program("builtin.range_value", (4,), (-1,), torch="refuses")
 def lengths_of_ranges(n: int) -> Tuple[int, int]:
     return len(range(n)), len(range(1, n, 2))
+
+
+@program("list.slice_assign slice.step", ([1, 2, 3, 4, 5], -2), ([], 3), torch="refuses")
+def slices_with_steps_assigned(xs: List[int], k: int) -> List[int]:
+    xs[::-1] = list(range(len(xs)))
+    xs[1::k] = [9] * len(xs[1::k])
+    xs[0:2:1] = [7, 8, 9]
+    return xs
+
+
+@program("list.slice_assign slice.step exception.of_python", ([1, 2, 3], 2), ([1, 2], 0), torch="refuses")
+def slices_of_other_lengths(xs: List[int], k: int) -> List[int]:
+    xs[::k] = [9]
+    return xs
+
+
+@program("list.del slice.step", ([1, 2, 3, 4, 5], 2), ([5, 6, 7], -2), torch="refuses")
+def slices_with_steps_deleted(xs: List[int], k: int) -> List[int]:
+    del xs[::k]
+    return xs
+
+
+@program("builtin.round_digits", (2.675, -1), (-17.25, 0), torch="refuses")
+def rounded_to_digits_of_variables(x: float, n: int) -> Tuple[float, float, int]:
+    return round(x, n), round(x, ndigits=1), round(x, None)
+
+
+@program("builtin.round_digits", (12345, -2), (-15, -1), torch="refuses")
+def ints_rounded_to_digits(n: int, k: int) -> List[int]:
+    return [round(n, k), round(n, 2 * k + 9), round(n, -10), round(25, -1), round(35, -1)]
+
+
+@program("dict.merge", ({"a": 1}, {"b": 2}), ({}, {"a": 3}), torch="refuses")
+def dicts_merged(a: Dict[str, int], b: Dict[str, int]) -> Tuple[Dict[str, int], Dict[str, int]]:
+    return a | b, dict.fromkeys(["x", "y"], 1) | b
+
+
+@program("list.builtins", ([1, 2], [[1], [2]]), ([], []), torch="refuses")
+def sums_that_begin_with_something(xs: List[int], ys: List[List[int]]) -> Tuple[int, float, List[int]]:
+    return sum(xs, 10), sum([0.5 * x for x in xs], start=1.0), sum(ys, [0])
+
+
+@program("list.builtins", ({"b": 1, "a": 2},), ({},), torch="refuses")
+def sorted_keys(d: Dict[str, int]) -> List[str]:
+    return sorted(d) + sorted(d, reverse=True)
+
+
+@program("int.methods", (10, 2.0), (-7, 2.5), torch="refuses")
+def methods_of_numbers(n: int, x: float) -> Tuple[List[int], bool, float]:
+    return [n.bit_length(), n.bit_count(), n.real, n.imag, n.numerator, n.denominator], x.is_integer(), x.conjugate()

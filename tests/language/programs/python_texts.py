@@ -75,3 +75,38 @@ def constants_as_texts(n: int, flag: bool) -> str:
 @program("str.of_float", (0.1, 1e16), (1e-5, 123456789.123), torch="refuses")
 def floats_as_texts(x: float, y: float) -> str:
     return str(x) + " " + repr(y) + " " + str(-x) + " " + str(x * 3)
+
+
+@program("str.to_number", ("ff", 16), (" -0x1_F ", 0), torch="refuses")
+def ints_to_a_base(text: str, base: int) -> List[int]:
+    return [int(text, base), int("101", 2), int("0b11", 0), int("zz", base=36), int("0o17", 8), int("+7_0", 10)]
+
+
+@program("str.to_number exception.of_python", ("12", 2), ("", 10), torch="refuses")
+def no_ints_to_that_base(text: str, base: int) -> int:
+    return int(text, base)
+
+
+@program("str.to_number exception.of_python", ("012", 0), ("1", 37), torch="refuses")
+def no_ints_to_any_base(text: str, base: int) -> int:
+    return int(text, base)
+
+
+@program("str.prefixes", ("unhappy",), ("un",), torch="refuses")
+def prefixes_removed(text: str) -> Tuple[str, str, str, bool]:
+    return text.removeprefix("un"), text.removesuffix("happy"), text.removesuffix(""), text.isascii()
+
+
+@program("str.predicates str.case", ("Straße",), ("a\tb",), torch="refuses")
+def folded_and_printable(text: str) -> Tuple[str, bool, bool]:
+    return text.casefold(), text.isprintable(), text.isascii()
+
+
+@program("str.split", ("a b  c",), ("",), torch="refuses")
+def split_by_name(text: str) -> Tuple[List[str], List[str], List[str]]:
+    return text.split(sep=" "), text.split(" ", maxsplit=1), text.rsplit(" ", maxsplit=1)
+
+
+@program("str.format_builtin", (3, 2.5), (-40, 1e10), torch="refuses")
+def formatted_by_a_function(n: int, x: float) -> List[str]:
+    return [format(n, "03d"), format(x, ".2f"), format(n), format("a", f">{abs(n)}")]
