@@ -292,6 +292,7 @@ class AssignmentEmitter(CollectionEmitter):
 
     def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
         operator, range = statement.operator, statement.range
+        current, rhs = self.present_operands(f"{operator}=", current, rhs, range)
         type = current.type
         if is_set(current):
             return self.augment_set(range, operator, current, rhs, self.environment.origin_of(statement.target))
@@ -317,6 +318,7 @@ class AssignmentEmitter(CollectionEmitter):
 
     def _augment_subscript(self, statement: AugAssign, target: Subscript) -> None:
         base = self.emit_expression(target.value)
+        base = self.present(base, target.range, "'NoneType' object is not subscriptable")
         range = statement.range
         if isinstance(base.type, TensorType):
             view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))

@@ -77,7 +77,9 @@ class CallEmitter(LoopEmitter):
     # --------------------------------------------------------------------------------------- iterables
 
     def _range(self, call: Apply, hint: Type | None) -> SugaredValue:
-        values = [item.materialise(self.graph) for item in self.emit_arguments(call.inputs)]
+        message = "'NoneType' object cannot be interpreted as an integer"
+        given = self.emit_arguments(call.inputs)
+        values = [self.present(item.materialise(self.graph), item.range, message) for item in given]
         return RangeValue(call.range, self.graph, values)
 
     def _zip(self, call: Apply, hint: Type | None) -> SugaredValue:

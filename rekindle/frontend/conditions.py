@@ -11,7 +11,7 @@ import torch
 
 from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.expressions import ExpressionEmitter
-from rekindle.frontend.refinement import Condition, Refinements
+from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
@@ -281,8 +281,10 @@ class ConditionEmitter(ExpressionEmitter):
             asked = Walrus(asked.tree).target
         refinements = Refinements()
         if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
-            present = {Var(asked.tree).name.name: without_none(asked_value.type)}
-            refinements = Refinements({}, present) if positive else Refinements(present, {})
+            name = Var(asked.tree).name.name
+            refinements = Refinements({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
+            if not positive:
+                refinements = refinements.negated()
         return Condition(value, refinements)
 
     # ----------------------------------------------------------------------------- isinstance, hasattr

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
 from rekindle.frontend.environment import Environment, Frame
 from rekindle.frontend.inference import Evidence
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.none_errors import TYPE_ERROR
+from rekindle.frontend.refinement import KNOWN_NONE, Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
@@ -232,6 +233,9 @@ class Emission:
     def refine(self, types: dict[str, Type], range: SourceRange) -> None:
         """From here on the variables have these types, each narrower than before."""
         for name, type in types.items():
+            if type == KNOWN_NONE:
+                self.environment.frame.known_none.add(self.environment.frame.variable(name))
+                continue
             value = self.environment.lookup_value(name, range)
             cast = self.insert_node("prim::unchecked_cast", range, [value], [type]).output
             cast.set_name(name)
@@ -273,6 +277,14 @@ class Emission:
             lambda: self.graph.insert_constant(False, range=range),
         )
         return node.add_output(BOOL)
+
+    def present(self, value: Value, range: SourceRange, message: str, error: str = TYPE_ERROR) -> Value:
+        """The value without None, where it may be None and the program is one from Python; what is emitted raises
+        ``error(message)`` where it is None."""
+        checks = self.graph.none_checks
+        if checks is None or not checks.can_check(value):
+            return value
+        return checks.check(value, range, error, message)
 
     def without_none(self, value: Value, range: SourceRange) -> Value:
         """The value, which is known not to be None."""

@@ -37,6 +37,7 @@ from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
+from rekindle.frontend.none_checks import CheckedOptionals
 from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
@@ -48,7 +49,19 @@ from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, BOOL, NONE, STRING, TENSOR, ListType, Type, mismatch_note, unify, unshaped
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    NONE,
+    STRING,
+    TENSOR,
+    ListType,
+    Type,
+    mismatch_note,
+    unify,
+    unshaped,
+    without_none,
+)
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Assert,
@@ -176,6 +189,10 @@ class _AssertionFailure(Expr):
         return self._maybe(0, Expr)
 
 
+def _no_result(declared: Type) -> str:
+    return f"the function is declared to return {declared.annotation}, but returns None"
+
+
 _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
 """Statements that hold others. What stands in their heads is tried of itself."""
 
@@ -185,6 +202,13 @@ class FunctionEmitter(AttemptEmitter):
 
     self_binding: InitBinding | None = None
     """``self`` of an ``__init__``, which tells the attributes of a class."""
+
+    def __init__(
+        self, resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: Evidence | None = None
+    ) -> None:
+        super().__init__(resolver, diagnostics, evidence)
+        if not isinstance(resolver, ArchiveNames):  # what an archive says means what TorchScript means
+            self.graph.none_checks = CheckedOptionals(self.graph, self.environment)
 
     def emit_definition(
         self,
@@ -223,6 +247,7 @@ class FunctionEmitter(AttemptEmitter):
         self.attempt(lambda: self._close(definition))
         self.diagnostics.raise_all()
         self._erase_empty_list_literals()
+        self.graph.none_checks = None
         return self.returns.declared or self.returns.merged or NONE
 
     def _emit_parameters(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> None:
@@ -341,8 +366,10 @@ class FunctionEmitter(AttemptEmitter):
                         continue
                 if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
                     raise UnsupportedError("only one element can be deleted at a time", target.range)
-                items = (subscript.value, subscript.indices[0])
-                arguments = [self.argument(self.emit_expression(item), item.range) for item in items]
+                base, index = self.emit_expression(subscript.value), self.emit_expression(subscript.indices[0])
+                base = self.present(base, target.range, "'NoneType' object does not support item deletion")
+                places = (subscript.value.range, subscript.indices[0].range)
+                arguments = [self.argument(*item) for item in zip((base, index), places, strict=True)]
                 delete = MagicMethod("__delitem__", BuiltinFunction("aten::Delete"))
                 delete.call(Call(tree.range, self.graph, arguments, targets=0))
             else:
@@ -401,6 +428,8 @@ class FunctionEmitter(AttemptEmitter):
         """What is returned, as the function declares it."""
         if not (value.type == NONE and declared == TENSOR):
             value = convert_value(self.graph, value, declared, statement.range)
+        if value.type.is_optional and without_none(value.type).is_subtype_of(declared) and not declared.is_optional:
+            value = self.present(value, statement.range, _no_result(declared))
         if not value.type.is_subtype_of(declared):
             self.learn_type(statement.value, declared)
             raise TypeMismatchError(

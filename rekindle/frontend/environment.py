@@ -25,6 +25,7 @@ from rekindle.errors import (
 from rekindle.frontend.inference import Evidence, Origin, learn_from_conflict
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
@@ -58,6 +59,8 @@ class Frame:
     """The variables whose first assignment, here, does not tell what they are to hold."""
     is_lenient: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
+    known_none: set[str] = field(default_factory=set)
+    """Variables that are None here, though their types say more."""
     hidden: dict[str, str] = field(default_factory=dict)
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
@@ -79,6 +82,17 @@ class Frame:
         """Whether the statement that gave ``name`` its meaning here could not be compiled."""
         frame = self.find(name)
         return frame is not None and frame.sugared.get(name) is GIVEN_UP
+
+    def knows_none(self, name: str) -> bool:
+        """Whether the variable ``name`` is known to be None."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.known_none:
+                return True
+            if name in frame.types or frame.is_loop_body:
+                return False  # it has been assigned since, or may be before the body runs again
+            frame = frame.parent
+        return False
 
     @property
     def is_loop_body(self) -> bool:
@@ -122,6 +136,8 @@ class Environment:
         self.frame = Frame(graph.block)
         self.tried: Attempt | None = None
         """The body of the ``try`` that is being compiled, if one is."""
+        self.narrowed: dict[str, Type] = {}
+        """The types that variables had before a check showed that they are not None."""
         self._hidden_count = 0
 
     @property
@@ -350,11 +366,42 @@ class Environment:
 
     def store(self, name: str, range: SourceRange, value: Value, type: Type) -> None:
         name = self.frame.variable(name)
-        self.graph.insert_node(
-            self.graph.create("prim::Store", [value], outputs=0, attributes={"name": name}, range=range)
-        )
+        self._insert_store(name, range, value)
         self.frame.types[name] = type
         self.frame.sugared.pop(name, None)
+        self.narrowed.pop(name, None)
+        self.frame.known_none.discard(name)
+
+    def _insert_store(self, variable: str, range: SourceRange, value: Value) -> None:
+        attributes: dict[str, AttributeValue] = {"name": variable}
+        self.graph.insert_node(self.graph.create("prim::Store", [value], outputs=0, attributes=attributes, range=range))
+
+    def is_known_none(self, variable: str) -> bool:
+        return self.frame.knows_none(variable)
+
+    def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
+        """From here on the variable is known to hold ``value``, which is what it held before and not None."""
+        before = self.frame.find_type(variable)
+        if before is None:
+            return
+        if is_meaningful(variable):
+            value.set_name(variable)
+        self._insert_store(variable, range, value)
+        self.frame.types[variable] = value.type
+        self.narrowed.setdefault(variable, before)
+
+    def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
+        """The variables may be None again, as they were before checks: a loop may assign None to them."""
+        for name in sorted(names):
+            variable = self.frame.variable(name)
+            before = self.narrowed.pop(variable, None)
+            known = self.frame.find_type(variable)
+            if before is None or known is None or known == before:
+                continue
+            value = self.load(variable, known, name)
+            cast = self.graph.create("prim::unchecked_cast", [value], types=[before], range=range)
+            self._insert_store(variable, range, self.graph.insert_node(cast).output)
+            self.frame.types[variable] = before
 
     def assign_value(self, name: str, range: SourceRange, value: Value) -> None:
         self.assign(name, range, SimpleValue(value))

@@ -23,6 +23,7 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.inference import DICT, LIST, SET
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
+from rekindle.frontend.none_errors import none_operand
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
@@ -384,6 +385,8 @@ class ExpressionEmitter(Explaining):
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""
         kind, method = BINARY_KINDS[operator]
+        if lhs.type.is_optional or rhs.type.is_optional:
+            lhs, rhs = self.present_operands(operator, lhs, rhs, expr.range)
         if operator == "+" and isinstance(lhs.type, TupleType) and isinstance(rhs.type, TupleType):
             values = [*unpack_tuple(self.graph, lhs, expr.range), *unpack_tuple(self.graph, rhs, expr.range)]
             type = TupleType(tuple(value.type for value in values))
@@ -403,6 +406,21 @@ class ExpressionEmitter(Explaining):
         target = MagicMethod(method, BuiltinFunction(kind))
         return target.call(Call(expr.range, self.graph, arguments)).as_value(expr.range, self.graph)
 
+    def present_operands(self, operator: str, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
+        """The operands without None, where an operator wants them so. Objects of classes may take None."""
+        if operator in ("==", "!=") or self.graph.none_checks is None:
+            return lhs, rhs
+        types = without_none(lhs.type), without_none(rhs.type)
+        if any(isinstance(type, ClassType) for type in types) or NONE in types:
+            return lhs, rhs
+        checked = [
+            self.present(value, range, none_operand(operator, *types, lhs_is_none=is_lhs))
+            if value.type.is_optional and (operator != "in" or not is_lhs)
+            else value
+            for value, is_lhs in ((lhs, True), (rhs, False))
+        ]
+        return checked[0], checked[1]
+
     def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
         """What Python has and no operator does; None where an operator is to be looked for."""
         raise NotImplementedError
@@ -418,6 +436,9 @@ class ExpressionEmitter(Explaining):
         if expr.operator == "unary_minus" and expr.operand.tree.kind == Const.KIND:
             return self.graph.insert_constant(-Const(expr.operand.tree).value, range=expr.range)
         operand = self.emit_expression(expr.operand)
+        if operand.type.is_optional:
+            sign = _SIGNS[expr.operator]
+            operand = self.present(operand, expr.range, f"bad operand type for unary {sign}: 'NoneType'")
         if expr.operator == "unary_plus" and not isinstance(operand.type, (TensorType, ClassType)):
             if operand.type not in (NUMBER, INT) and operand.type.kind not in ("FloatType", "ComplexType"):
                 raise TypeMismatchError(f"unary + cannot be applied to {operand.type.annotation}", expr.range)
@@ -682,6 +703,8 @@ def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
         return found[0] if len(found) == 1 else None
     return None
 
+
+_SIGNS: Final = {"unary_minus": "-", "unary_plus": "+", "~": "~"}
 
 _REFUSED: Final = {
     "dots": "'...' is only supported within subscripts",

@@ -78,8 +78,14 @@ class LoopEmitter(SubscriptEmitter):
             if isinstance(type, UnionBase) or type == ANY:
                 self.environment.give_up(name)
 
+    def _forget_checks(self, statement: While | For) -> None:
+        """What checks have shown of variables holds in the first turn only, where the loop assigns them."""
+        if self.environment.narrowed:
+            self.environment.forget_checks(assigned_names([statement]), statement.range)
+
     def emit_while(self, statement: While) -> None:
         """A condition that assigns does so in the body: ``while True: if not …: break``."""
+        self._forget_checks(statement)
         condition = statement.condition
         if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
             leaving: list[Stmt] = [bare(Break, condition.range)]
@@ -93,6 +99,8 @@ class LoopEmitter(SubscriptEmitter):
         if iterator is None:
             self._loop_over_what_failed(statement)
             return
+        if not iterator.must_unroll:
+            self._forget_checks(statement)
         if isinstance(iterator, SimpleValue) and isinstance(iterator.value.type, ListType):
             if changes_list(statement.body, statement.iterable):
                 self._loop_over_changing_list(statement, iterator)

@@ -275,6 +275,15 @@ class PythonOperatorEmitter(IterationEmitter):
         template = self.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)
         return SimpleValue(self.insert("aten::format", call.range, template, *values))
 
+    def _truth(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``bool(x)`` of what may be None, which is false."""
+        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+            return None
+        value = self.emit_expression(call.inputs[0])
+        if self.graph.none_checks is None or not value.type.is_optional:
+            return self._of_emitted(call, value)
+        return SimpleValue(self.to_bool(value, call.range))
+
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
         value = self.emit_expression(item)
@@ -372,6 +381,7 @@ _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None],
     "pow": PythonOperatorEmitter._pow,
     "round": PythonOperatorEmitter._round,
     "sum": PythonOperatorEmitter._sum,
+    "bool": PythonOperatorEmitter._truth,
     "repr": PythonOperatorEmitter._repr,
     "print": PythonOperatorEmitter._print,
     "min": PythonOperatorEmitter._least,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from rekindle.ir.graph import Value
-from rekindle.ir.types import Type, unify, union
+from rekindle.ir.types import NONE, OptionalType, Type, unify, union
+
+KNOWN_NONE: Final[Type] = OptionalType(NONE)
+"""Said of a variable that is None: its type stays what it is, and nothing is to be taken out of it."""
 
 
 @dataclass(slots=True)
@@ -28,7 +32,8 @@ class Refinements:
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
     """What is true of a variable if one of two facts holds and it is not known which."""
-    return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in a if name in b}
+    both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
+    return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 
 
 @dataclass(slots=True)

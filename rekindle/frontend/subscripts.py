@@ -61,6 +61,9 @@ class SubscriptEmitter(ConditionEmitter):
         base = self.emit_sugared(subscript.value)
         indices = self.indices_of(subscript)
         value = base.value if isinstance(base, SimpleValue) else None
+        if value is not None and value.type.is_optional:
+            value = self.present(value, expr.range, "'NoneType' object is not subscriptable")
+            base = SimpleValue(value)
         if value is not None and isinstance(value.type, TensorType):
             return SimpleValue(self._index_tensor(expr.range, value, indices))
         if len(indices) != 1:
@@ -237,6 +240,7 @@ class SubscriptEmitter(ConditionEmitter):
     def assign_subscript(self, range: SourceRange, target: Subscript, value: Value) -> None:
         """``target.value[target.indices] = value``"""
         base = self.emit_expression(target.value)
+        base = self.present(base, target.range, "'NoneType' object does not support item assignment")
         if isinstance(base.type, TensorType):
             self._assign_tensor(range, target, base, value)
             return

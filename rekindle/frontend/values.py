@@ -28,6 +28,7 @@ from rekindle.frontend.insertion import (
     is_prim_method,
 )
 from rekindle.frontend.missing import missing_attribute
+from rekindle.frontend.none_errors import ATTRIBUTE_ERROR, TYPE_ERROR
 from rekindle.frontend.python_signatures import call_as_python_does
 from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
@@ -90,6 +91,9 @@ class SimpleValue(SugaredValue):
         type = self.value.type
         if isinstance(type, ClassType) and type.is_incomplete:
             raise GivenUpError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
+        present = self._present(range, graph, f"'NoneType' object has no attribute '{name}'", ATTRIBUTE_ERROR)
+        if present is not None:
+            return present.attribute(range, graph, name)
         if isinstance(type, AwaitType):
             result = graph.insert("prim::awaitable_wait", [self.value], range=range)
             return SimpleValue(result).attribute(range, graph, name)
@@ -97,6 +101,13 @@ class SimpleValue(SugaredValue):
         if found is not None:
             return found
         raise missing_attribute(range, type, name)
+
+    def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
+        """The value without None, where programs check that it is not; ``error(message)`` is what they raise."""
+        checks = graph.none_checks
+        if checks is None or not checks.can_check(self.value):
+            return None
+        return SimpleValue(checks.check(self.value, range, error, message))
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
@@ -161,6 +172,10 @@ class SimpleValue(SugaredValue):
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         type = self.value.type
+        present = self._present(range, graph, f"'NoneType' object has no attribute '{name}'", ATTRIBUTE_ERROR)
+        if present is not None:
+            present.set_attribute(range, graph, name, value)
+            return
         if not isinstance(type, ClassType):
             raise UnsupportedError(f"an attribute of a value of type {type.annotation} cannot be assigned", range)
         self.check_not_frozen(range, type, name)
@@ -210,7 +225,8 @@ class SimpleValue(SugaredValue):
         if isinstance(type, (ClassType, InterfaceType)):
             name = "forward" if type.is_module else "__call__"
             return self.attribute(call.range, call.graph, name).call(call)
-        return super().call(call)
+        present = self._present(call.range, call.graph, "'NoneType' object is not callable")
+        return super().call(call) if present is None else present.call(call)
 
     # -------------------------------------------------------------------------------------- containers
 
@@ -232,6 +248,12 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TensorType) and size_hint is not None:
             items = graph.insert("aten::unbind", [self.value, 0], range=range)
             return SimpleValue(items).as_tuple(range, graph, size_hint)
+        no_iterable = (
+            "'NoneType' object is not iterable" if size_hint is None else "cannot unpack non-iterable NoneType object"
+        )
+        present = self._present(range, graph, no_iterable)
+        if present is not None:
+            return present.as_tuple(range, graph, size_hint)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be unpacked", range)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
@@ -244,6 +266,9 @@ class SimpleValue(SugaredValue):
             return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
         if isinstance(type, TupleType):
             return SugaredTuple(self.as_tuple(range, graph))
+        present = self._present(range, graph, "'NoneType' object is not iterable")
+        if present is not None:
+            return present.iterator(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be iterated over", range)
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
@@ -254,6 +279,9 @@ class SimpleValue(SugaredValue):
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and "__len__" in type.methods:
             return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
+        present = self._present(range, graph, "object of type 'NoneType' has no len()")
+        if present is not None:
+            return present.length(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
@@ -272,6 +300,9 @@ class SimpleValue(SugaredValue):
                 return SimpleValue(graph.insert_node(made).output)
             method = self.attribute(range, graph, "__getitem__")
             return method.call(Call(range, graph, [CallArgument(index, range=range)]))
+        present = self._present(range, graph, "'NoneType' object is not subscriptable")
+        if present is not None:
+            return present.item(range, graph, index, type_hint)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)
 
 

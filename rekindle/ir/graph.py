@@ -26,6 +26,7 @@ from rekindle.ir.types import NONE, TENSOR, Type
 
 if TYPE_CHECKING:
     from rekindle.ir.building import Builder
+    from rekindle.ir.none_checks import NoneChecks
 
 
 class Block:
@@ -204,7 +205,16 @@ _MANY: Final = 16
 class Graph:
     """A whole function: a top-level block, and the owner of everything in it."""
 
-    __slots__ = ("__weakref__", "_name_suffixes", "_names", "_next_unique", "_watchers", "block", "insert_point")
+    __slots__ = (
+        "__weakref__",
+        "_name_suffixes",
+        "_names",
+        "_next_unique",
+        "_watchers",
+        "block",
+        "insert_point",
+        "none_checks",
+    )
 
     def __init__(self) -> None:
         self._watchers: list[Callable[[], None] | WeakMethod[Callable[[], None]]] = []
@@ -214,6 +224,8 @@ class Graph:
         self.block = Block(self, None)
         self.insert_point: Node = self.block.return_node
         """New nodes go before this node."""
+        self.none_checks: NoneChecks | None = None
+        """How values are taken out of Optionals, while a program from Python is emitted; elsewhere they are not."""
 
     # ----------------------------------------------------------------------------------------- reading
 

@@ -1,6 +1,7 @@
 """Which overload a call means, and the nodes that make its arguments fit.
 
-Overloads are tried in order: first as the arguments are, then with implicit conversions. Matching is done in two
+Overloads are tried in order: first as the arguments are, then with implicit conversions, and last, in programs from
+Python, with checks that what may be None is not (:mod:`rekindle.ir.none_checks`). Matching is done in two
 steps, so that an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and
 gives a plan of every input, :meth:`CallPlan.inputs` makes the nodes.
 
@@ -14,6 +15,7 @@ Conversions:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -69,6 +71,61 @@ class CallArgument:
         if self.value is None:
             self.value = graph.insert_constant(self.constant, range=self.range)
         return self.value
+
+
+class _PresentArgument(CallArgument):
+    """An argument that may be None, as what it is else: whoever makes a value of it has a check inserted."""
+
+    __slots__ = ("call", "formal", "made")
+
+    def __init__(self, given: CallArgument, call: _LenientCall, formal: Argument) -> None:
+        super().__init__(given.value, given.constant, given.range, given.name)
+        self.call = call
+        self.formal = formal
+        self.made: Value | None = None
+
+    @property
+    def type(self) -> Type:
+        assert self.value is not None
+        return without_none(self.value.type)
+
+    def materialise(self, graph: Graph) -> Value:
+        if self.made is None:
+            call = self.call
+            assert self.value is not None
+            assert graph.none_checks is not None
+            self.made = graph.none_checks.check_argument(
+                self.value, self.range, call.name, call.schema, self.formal, call.is_method
+            )
+        return self.made
+
+
+@dataclass(slots=True, frozen=True)
+class _LenientCall:
+    """A call in which arguments may be checked not to be None, all of them under ``everywhere``: to find out what is
+    wrong."""
+
+    name: str
+    schema: FunctionSchema
+    is_method: bool
+    everywhere: bool = False
+
+    def present(self, formal: Argument, actual: CallArgument) -> CallArgument | None:
+        """``actual`` without None; None where it cannot be taken so."""
+        value = actual.value
+        if value is None or not _can_check(value):
+            return None
+        checks = value.node.graph.none_checks
+        assert checks is not None
+        if not self.everywhere and checks.takes_none(self.schema, formal):
+            return None
+        return _PresentArgument(actual, self, formal)
+
+
+def _can_check(value: Value) -> bool:
+    """Whether the value may be None, and the program may have that checked."""
+    checks = value.node.graph.none_checks
+    return checks is not None and checks.can_check(value)
 
 
 def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> CallArgument:
@@ -300,9 +357,10 @@ def plan_call(
     self_value: CallArgument | None = None,
     *,
     conversions: bool = True,
+    lenient: _LenientCall | None = None,
 ) -> CallPlan:
     """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
-    it is.
+    it is. A ``lenient`` call has arguments checked that may be None.
 
     Raises:
         Mismatch: it does not.
@@ -315,8 +373,8 @@ def plan_call(
         if self_value is not None and formal.name == "self":
             actual, self_value = self_value, None
         elif not formal.kwarg_only and used < len(args):
-            if _takes_rest_as_list(schema, index) and not _is_list_like(args[used], formal):
-                builders.append(_plan_rest(formal, args[used:], bindings, conversions))
+            if _takes_rest_as_list(schema, index) and not _is_list_like(_as_given(args[used], formal, lenient), formal):
+                builders.append(_plan_rest(formal, args[used:], bindings, conversions, lenient))
                 used = len(args)
                 continue
             actual = args[used]
@@ -327,7 +385,7 @@ def plan_call(
             actual = CallArgument(constant=formal.default)
         else:
             raise Mismatch(f"argument '{formal.name}' is missing")
-        builders.append(_plan_argument(formal, actual, bindings, conversions))
+        builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
     if self_value is not None:
         raise Mismatch("it takes no self: it cannot be called as a method")
     if schema.is_vararg:
@@ -371,7 +429,9 @@ def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
     """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
-    return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
+    if not last or not isinstance(formal.type, ListType) or formal.type.element == ANY:
+        return False
+    return not has_free_variables(formal.type) and formal.size is None
 
 
 def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
@@ -380,11 +440,21 @@ def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
     return isinstance(type, ListType) or (isinstance(type, TupleType) and _all_fit(type, wanted.element, True))
 
 
-def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Bindings, conversions: bool) -> Builder:
+def _as_given(actual: CallArgument, formal: Argument, lenient: _LenientCall | None) -> CallArgument:
+    return actual if lenient is None else lenient.present(formal, actual) or actual
+
+
+def _plan_rest(
+    formal: Argument,
+    rest: Sequence[CallArgument],
+    bindings: Bindings,
+    conversions: bool,
+    lenient: _LenientCall | None,
+) -> Builder:
     type = formal.type
     assert isinstance(type, ListType)
     element = Argument(formal.name, type.element)
-    builders = [_plan_argument(element, item, bindings, conversions) for item in rest]
+    builders = [_plan_argument(element, item, bindings, conversions, lenient) for item in rest]
 
     def build(graph: Graph, range: SourceRange) -> Value:
         items = [make(graph, range) for make in builders]
@@ -393,7 +463,22 @@ def _plan_rest(formal: Argument, rest: Sequence[CallArgument], bindings: Binding
     return build
 
 
-def _plan_argument(formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool) -> Builder:
+def _plan_argument(
+    formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool, lenient: _LenientCall | None = None
+) -> Builder:
+    present = None if lenient is None else lenient.present(formal, actual)
+    if present is None:
+        return _plan_given(formal, actual, bindings, conversions)
+    saved = dict(bindings)
+    try:
+        return _plan_given(formal, actual, bindings, conversions)
+    except Mismatch:
+        bindings.clear()
+        bindings.update(saved)
+        return _plan_given(formal, present, bindings, conversions)
+
+
+def _plan_given(formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool) -> Builder:
     if formal.size is not None:
         repeated = _repeat(formal, actual)
         if repeated is not None:
@@ -477,7 +562,9 @@ def match_schemas(
     """
     failures: list[tuple[FunctionSchema, str]] = []
     cause = Cause.TYPE_MISMATCH
-    for conversions in (True,) if len(schemas) == 1 else (False, True):
+    given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
+    rounds = (True,) if len(schemas) == 1 else (False, True)
+    for conversions in rounds:
         failures = []
         for index, schema in enumerate(schemas):
             try:
@@ -485,10 +572,46 @@ def match_schemas(
             except Mismatch as why:
                 failures.append((schema, str(why)))
                 cause = why.cause if len(schemas) == 1 else cause
-    given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
+    checked = _may_check(given)
+    if checked:
+        for conversions in rounds:
+            failures = []
+            for index, schema in enumerate(schemas):
+                lenient = _LenientCall(name, schema, self_value is not None)
+                try:
+                    return index, plan_call(schema, args, kwargs, self_value, conversions=conversions, lenient=lenient)
+                except Mismatch as why:
+                    failures.append((schema, str(why)))
     hint, likely = _hint(given)
+    if (
+        checked
+        and likely is Cause.MISSING_REFINEMENT
+        and not _would_fit_checked(name, schemas, args, kwargs, self_value)
+    ):
+        hint = likely = None
     message = _describe_failure(name, failures, args, kwargs, self_value)
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
+
+
+def _may_check(given: Sequence[CallArgument]) -> bool:
+    """Whether an argument may be None and the program may have it checked."""
+    return any(item.value is not None and _can_check(item.value) for item in given)
+
+
+def _would_fit_checked(
+    name: str,
+    schemas: Sequence[FunctionSchema],
+    args: Sequence[CallArgument],
+    kwargs: Sequence[CallArgument],
+    self_value: CallArgument | None,
+) -> bool:
+    """Whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
+    for schema in schemas:
+        lenient = _LenientCall(name, schema, self_value is not None, everywhere=True)
+        with contextlib.suppress(Mismatch):
+            plan_call(schema, args, kwargs, self_value, lenient=lenient)
+            return True
+    return False
 
 
 def _describe_failure(

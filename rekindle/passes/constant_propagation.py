@@ -163,6 +163,8 @@ def _is_huge(result: object) -> bool:
 
 def _replace_by_constant(output: Value, value: object) -> bool:
     graph = output.graph
+    if value is None and not output.type.is_optional:
+        return False  # a cast behind what raises where it is None
     keep_type = value is None or isinstance(value, tuple)
     type: Type | None = output.type if keep_type else None
     try:

@@ -18,6 +18,7 @@ known only when they are called, whose depth has no bound.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -54,7 +55,10 @@ class ExecutionPlan:
             self.source = "\n".join([writer.head(), *writer.lines])
             self._indices = writer.indices
             names = {**writer.names, _PLAN: self}
-            exec(compile(self.source, f"<rekindle plan of {code.name}>", "exec"), names)  # noqa: S102 (the text is ours)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` behind what raises before it
+                compiled = compile(self.source, f"<rekindle plan of {code.name}>", "exec")
+            exec(compiled, names)  # noqa: S102 (the text is ours)
             for name, value in writer.names.items():
                 if isinstance(value, Provisional):
                     value.stands_at(names, name)

@@ -80,11 +80,12 @@ def f(n: int, flag: bool) -> str:
 """,
     "refinements": """
 def f(x: Optional[Tensor], n: Optional[int], u: "Union[int, str]"):
-    a = x.relu()  #! missing refinement
-    b = n + 1  #! missing refinement
+    a = x.relu()
+    b = [1]
+    b.append(n)  #! missing refinement
     c = u + 2  #! missing refinement
-    if n is not None:
-        b = n + 1
+    if n is None:
+        b.append(n + 1)  #! missing refinement
     return a, b, c
 """,
     "a_condition_that_failed_refines_nothing": """

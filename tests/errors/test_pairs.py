@@ -19,7 +19,7 @@ STATEMENTS: dict[str, tuple[str, str, Cause]] = {
     "misspelled_method": ("x3: Tensor", "x3.sigmod()", Cause.UNDEFINED_NAME),
     "int_plus_str": ("n4: int, s4: str", "a4 = n4 + s4", Cause.TYPE_MISMATCH),
     "annotation_differs_from_value": ("n5: int", "a5: str = n5", Cause.TYPE_MISMATCH),
-    "optional_without_refinement": ("n6: Optional[int]", "a6 = n6 * 2", Cause.MISSING_REFINEMENT),
+    "optional_without_refinement": ("n6: Optional[int], v6: List[int]", "v6.append(n6)", Cause.MISSING_REFINEMENT),
     "unannotated_argument_is_a_tensor": ("n7", "a7 = range(n7)", Cause.DEFAULT_TYPE_ASSUMED),
     "unpack_too_many": ("t8: Tuple[int, int]", "a8, b8, c8 = t8", Cause.TYPE_MISMATCH),
     "tuple_index_not_constant": ("t9: Tuple[int, str], i9: int", "a9 = t9[i9]", Cause.DYNAMIC_BEHAVIOUR),

@@ -140,8 +140,9 @@ def f(n: int):
     return d
 """,
     "optional_without_refinement": """
-def f(n: Optional[int]):
-    return n + 1
+def f(xs: List[int], n: Optional[int]):
+    xs.append(n)
+    return xs
 """,
     "optional_refined_in_the_wrong_branch": """
 def f(n: Optional[int]):

@@ -116,6 +116,8 @@ def our_choice(text: str) -> list[str] | None:
         graph = compiled(text, {"torch": Operators()}).graph
     except RekindleError:
         return None
+    if graph.find_node("prim::RaiseException") is not None:
+        return None  # no overload takes an argument that may be None: the program checks that it is not
     found = [REGISTRY.resolve(node) for node in graph.all_nodes() if node.kind.startswith("aten::")]
     return [operator.schema.qualified_name for operator in found if operator is not None]
 

@@ -14,7 +14,7 @@ from rekindle.runtime.executor import execute
 from tests.support.frontend import compiled, python_function
 
 SAMPLES = ((1, 2), (None, 3), (2, None), (None, None), (5, -2))
-PROGRAMS_OF_A_SEED = 60
+PROGRAMS_OF_A_SEED = 30
 
 
 @dataclass(slots=True)
@@ -111,13 +111,13 @@ def test_what_compiles_answers_as_python_does(seed: int) -> None:
         try:
             record = compiled(text)
         except CompileError:
-            continue  # x or y is used, or set within a loop, where it may be None
+            continue  # x or y is used where it is None, or set to None within a loop
         answered += 1
         function = python_function(text)
         for sample in SAMPLES:
             ours = outcome(lambda *arguments, record=record: execute(record, arguments), sample)
             assert ours == outcome(function, sample), f"{sample}\n{text}"
-    assert answered >= PROGRAMS_OF_A_SEED // 4, "too few of the programs compile to say anything"
+    assert answered >= PROGRAMS_OF_A_SEED // 2, "too few of the programs compile to say anything"
 
 
 def outcome(function: Callable[..., Any], sample: tuple[Any, ...]) -> Any:
@@ -125,3 +125,5 @@ def outcome(function: Callable[..., Any], sample: tuple[Any, ...]) -> Any:
         return function(*sample)
     except AssertionError:
         return "the assertion fails"
+    except TypeError as error:
+        return str(error)

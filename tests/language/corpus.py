@@ -72,6 +72,7 @@ PAST_TORCH = (
     "made_attributes",
     "modules_past",
     "operators_past",
+    "optionals",
     "python_operators",
     "python_texts",
     "recursion_and_patterns",

@@ -1,0 +1,88 @@
+"""Values that may be None, where Python would raise if they are: ``x.size()`` of an ``Optional[Tensor]``.
+
+.. code-block:: text
+
+    y = x + 1        %n : NoneType = prim::Constant()
+                     %c : bool = aten::__is__(%x, %n)
+                     prim::If(%c)
+                       block0():
+                         = prim::RaiseException("unsupported operand type(s) for +: …", "builtins.TypeError")
+                         -> ()
+                       block1():
+                         -> ()
+                     %x.1 : int = prim::unchecked_cast(%x)
+                     %y : int = aten::add(%x.1, %one)
+
+Where the value was read from a variable, the variable is known not to be None from there on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.environment import Environment
+from rekindle.frontend.none_errors import TYPE_ERROR, none_argument, takes_none
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import UnionBase, without_none
+
+
+class CheckedOptionals:
+    """How an emitter of programs from Python takes values out of Optionals."""
+
+    def __init__(self, graph: Graph, environment: Environment) -> None:
+        self.graph = graph
+        self.environment = environment
+
+    def can_check(self, value: Value) -> bool:
+        if not isinstance(value.type, UnionBase) or not value.type.is_optional:
+            return False
+        load = value.node
+        return load.kind != "prim::Load" or not self.environment.is_known_none(load.get_string("name"))
+
+    def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
+        return takes_none(schema, formal)
+
+    def check_argument(
+        self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
+    ) -> Value:
+        return self.check(value, range, TYPE_ERROR, none_argument(name, schema, formal, is_method=is_method))
+
+    def check(self, value: Value, range: SourceRange, error: str, message: str) -> Value:
+        graph = self.graph
+        is_none = graph.insert("aten::__is__", [value, graph.insert_constant(None, range=range)], range=range)
+        node = graph.insert_node(graph.create("prim::If", [is_none], outputs=0, range=range))
+        with graph.inserting_at_end(node.add_block()):
+            said = [graph.insert_constant(text, range=range) for text in (message, error)]
+            graph.insert_node(graph.create("prim::RaiseException", said, outputs=0, range=range))
+        node.add_block()
+        cast = graph.create("prim::unchecked_cast", [value], types=[without_none(value.type)], range=range)
+        found = graph.insert_node(cast).output
+        variable = self._variable_that_holds(value)
+        if variable is not None:
+            self.environment.narrow(variable, range, found)
+        return found
+
+    def _variable_that_holds(self, value: Value) -> str | None:
+        """The variable that the value was read from, if it holds it still."""
+        load = value.node
+        if load.kind != "prim::Load" or load.owning_block is not self.graph.insert_point.owning_block:
+            return None
+        name = load.get_string("name")
+        node: Node = load.next
+        while node is not self.graph.insert_point:
+            if _stores(node, name):
+                return None
+            node = node.next
+        return name
+
+
+def _stores(node: Node, name: str) -> bool:
+    """Whether ``node``, or one within it, assigns to the variable."""
+    if node.kind == _STORE:
+        return node.get_string("name") == name
+    return any(_stores(inner, name) for block in node.blocks for inner in block.nodes)
+
+
+_STORE: Final = "prim::Store"
