@@ -284,6 +284,13 @@ class PythonOperatorEmitter(IterationEmitter):
             return self._of_emitted(call, value)
         return SimpleValue(self.to_bool(value, call.range))
 
+    def _length(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``len(x)`` of what may be None, which an operator would take for one thing."""
+        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+            return None
+        value = self.emit_expression(call.inputs[0])
+        return self._of_emitted(call, self.present(value, call.range, "object of type 'NoneType' has no len()"))
+
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
         value = self.emit_expression(item)
@@ -382,6 +389,7 @@ _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None],
     "round": PythonOperatorEmitter._round,
     "sum": PythonOperatorEmitter._sum,
     "bool": PythonOperatorEmitter._truth,
+    "len": PythonOperatorEmitter._length,
     "repr": PythonOperatorEmitter._repr,
     "print": PythonOperatorEmitter._print,
     "min": PythonOperatorEmitter._least,

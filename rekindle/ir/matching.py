@@ -429,9 +429,7 @@ def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
     """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
-    if not last or not isinstance(formal.type, ListType) or formal.type.element == ANY:
-        return False
-    return not has_free_variables(formal.type) and formal.size is None
+    return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
 
 
 def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
