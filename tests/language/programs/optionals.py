@@ -143,7 +143,7 @@ def augmented_tensor(x: Optional[Tensor]) -> Tensor:
     return x
 
 
-@program("optional.checked builtin.bool", (0,), (None,), torch="refuses")
+@program("optional.checked optional.truth", (0,), (None,), torch="refuses")
 def truth(x: Optional[int]) -> bool:
     return bool(x)
 
