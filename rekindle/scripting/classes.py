@@ -180,7 +180,9 @@ def _check(cls: type, range: SourceRange) -> None:
 
 
 def _is_written_by_dataclass(function: Any) -> bool:
-    return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename == "<string>"
+    """Whether ``@dataclass`` put it into the class: text that it made, or, since Python 3.13, a function of its own."""
+    made = ("<string>", dataclasses.__file__)
+    return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename in made
 
 
 _NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)

@@ -30,6 +30,8 @@ def source_of(obj: Any) -> Source:
     try:
         filename = inspect.getsourcefile(obj)
         lines, index = inspect.findsource(obj)
+        if str(filename).startswith("<") and not _begins(lines[index], obj):
+            raise OSError("text of the same name is of something else")  # as that of python -c, since Python 3.13
     except (OSError, TypeError) as error:
         # Of a class whose module is not to be found, inspect says too that it is built in.
         if isinstance(error, TypeError) and not isinstance(obj, type):
@@ -43,6 +45,11 @@ def source_of(obj: Any) -> Source:
         ) from error
     rest = Source("".join(lines[index:]), filename, index + 1)
     return Source(rest.text[: _definition_end(rest)], filename, index + 1)
+
+
+def _begins(line: str, obj: Any) -> bool:
+    """Whether the definition of ``obj`` may begin with ``line``."""
+    return re.match(rf"\s*(@|(async\s+def|def|class)\s+{obj.__name__}\b|.*\blambda\b)", line) is not None
 
 
 _LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\b(?:def|class|async)\b)?")

@@ -1,6 +1,7 @@
 """``with`` over context managers of PyTorch, in programs that went through a file."""
 
 import io
+import sys
 
 import pytest
 import torch
@@ -57,8 +58,9 @@ def test_autocast_on_demand(on):
 @pytest.mark.filterwarnings(r"ignore:.torch.cpu.amp.autocast:FutureWarning")
 def test_autocast_of_archives_of_torch():
     x = torch.ones(2, 2)
-    assert rekindle.load(written_by_torch(lowered_on_cpu))(x).dtype == torch.bfloat16
     assert through_a_file(lowered_on_cpu)(x).dtype == torch.bfloat16
+    if sys.version_info < (3, 13):  # behind it torch.jit.script fails: it asks Python for the source of object.__new__
+        assert rekindle.load(written_by_torch(lowered_on_cpu))(x).dtype == torch.bfloat16
 
 
 def test_autocast_is_left_by_an_exception():
