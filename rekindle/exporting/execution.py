@@ -255,7 +255,7 @@ class Execution(Machine):
         handler = mathematics.form_of(name, args) or operators.HANDLERS.get(name)
         if handler is not None:
             result = handler(args)
-        elif (overload := operators.overload_of(operator)) is not None:
+        elif (overload := operators.as_written(operator)) is not None:
             result = operators.call_overload(overload, args)
         elif node.kind in operators.KEEPS_LATE:
             formals = operator.schema.arguments

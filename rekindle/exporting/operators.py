@@ -179,7 +179,16 @@ def _derive_index(args: Sequence[Any]) -> Any:
     return plain(start) + plain(index) * plain(step)
 
 
+def _copy_into(args: Sequence[Any]) -> Any:
+    """``tensor.copy_(source)``; one number for all elements is a ``fill_``, as where it is written by hand."""
+    tensor, source = args[0], args[1]
+    if source.dim() == 0 and tensor.dim() > 0:
+        return tensor.fill_(source)
+    return tensor.copy_(source, *(plain(value) for value in args[2:]))
+
+
 HANDLERS: Final[dict[str, Handler]] = {
+    "aten::copy_": _copy_into,
     "aten::select.int": _select,
     "aten::__range_length": _range_length,
     "aten::__derive_index": _derive_index,
@@ -305,6 +314,23 @@ _BY_NUMBER: Final[dict[str, Sequence[Any]]] = {
 def _type_name(type: Any) -> str:
     text = str(type)
     return text.removesuffix("?").removeprefix("Optional[").removesuffix("]")
+
+
+_AS_WRITTEN: Final = {
+    f"aten::{name}{suffix}.{scalar}": (f"{name}{suffix}", tensor)
+    for name, scalar, tensor in (
+        *((name, "Scalar", "Tensor") for name in ("add", "sub", "mul", "div")),
+        ("div", "Scalar_mode", "Tensor_mode"),
+    )
+    for suffix in ("", "_")
+}
+"""Overloads for numbers that nobody calls by hand: ``x + 1`` is an ``add.Tensor``, so that is what other tools read."""
+
+
+def as_written(operator: Operator) -> Any:
+    """The overload that a program of ``torch.export`` has for ``operator``; None for one of the package's own."""
+    name, overload = _AS_WRITTEN.get(operator.schema.qualified_name, ("", ""))
+    return getattr(getattr(torch.ops.aten, name), overload) if name else overload_of(operator)
 
 
 def call_overload(overload: Any, args: Sequence[Any]) -> Any:
