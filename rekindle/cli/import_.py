@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,7 +19,8 @@ from rekindle.archive.save import save
 from rekindle.cli.comparison import difference_of
 from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.progress import working
-from rekindle.errors import CompileError
+from rekindle.errors import CaptureError, CompileError
+from rekindle.importing.files import load_exported
 from rekindle.importing.program import from_exported
 
 _ROUNDS: Final = 3
@@ -26,13 +30,25 @@ _ROUNDS: Final = 3
 @click.command(name="import")
 @click.argument("program")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The archive to write: model.pt.")
+@click.option(
+    "--import",
+    "libraries",
+    multiple=True,
+    metavar="MODULE",
+    help="A module of Python to import first: the one whose classes the program takes or gives. May be given several"
+    " times.",
+)
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
-def import_(program: str, output: str, check: bool, tolerance: float) -> int:
+def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, tolerance: float) -> int:
     """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
+    _import_libraries(libraries)
     try:
-        exported = torch.export.load(program)
-    except (OSError, RuntimeError, ValueError) as error:
+        with working("Loading"):
+            exported = load_exported(program)
+    except CaptureError as error:
+        raise Trouble(f"{program}: {error}") from None
+    except (OSError, ValueError) as error:
         raise Trouble(f"{program}: {first_line(error)}") from None
     try:
         with working("Importing"):
@@ -51,6 +67,17 @@ def import_(program: str, output: str, check: bool, tolerance: float) -> int:
     for line in told:
         click.echo(line)
     return NO if any(not line.endswith("agree") for line in told) else OK
+
+
+def _import_libraries(names: tuple[str, ...]) -> None:
+    """Import modules, those in the present folder too."""
+    if names:
+        sys.path.insert(0, os.getcwd())
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            raise Trouble(f"--import {name}: {type(error).__name__}: {first_line(error)}") from None
 
 
 def _differences(exported: ExportedProgram, output: str, tolerance: float) -> Iterator[str]:

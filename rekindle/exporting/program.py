@@ -15,7 +15,9 @@ or a loop, what goes into them and comes out, and can walk both ways through a b
 
 from __future__ import annotations
 
+import enum
 import inspect
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -28,7 +30,7 @@ from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProb
 from rekindle.exporting.calls import Call, Hooks, hooks_of
 from rekindle.exporting.example import run_example
 from rekindle.exporting.execution import Execution, step_of
-from rekindle.exporting.guards import check_dtypes, guards_of
+from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
 from rekindle.exporting.machine import Moment, ProgramRaises, Session, callers_of, forget_uses
 from rekindle.exporting.places import Places, write_places
 from rekindle.exporting.recovery import Example, NeedsExample
@@ -36,7 +38,7 @@ from rekindle.exporting.results import Results
 from rekindle.exporting.scan import constants_of, static_problems
 from rekindle.exporting.state import NeedsState, State, refused_changes
 from rekindle.exporting.structures import copied, is_same, know_structures
-from rekindle.exporting.values import Object
+from rekindle.exporting.values import Object, parts
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
@@ -249,7 +251,8 @@ class _Run:
             if any(problem.in_draft is None for problem in session.problems):
                 raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
             # Behind what has no form the tracer has seen the example's numbers: it complains of that alone.
-            raise self.exporter.refusal(session.problems or [_of_exporter(error)]) from error
+            told = session.problems or _unknown_arguments(self.exporter.call, args, kwargs) or [_of_exporter(error)]
+            raise self.exporter.refusal(told) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The program in functional form, with the places of its source.
@@ -305,7 +308,7 @@ class _Run:
         outputs = call.result(run, root, args, kwargs, arguments)
         for value, known, argument in zip(arguments, before, call.record.schema.arguments, strict=True):
             if not isinstance(value, Object) and not is_same(value, known):
-                session.note(_changed_argument(argument.name, session.refilled.get(id(value), (None, None))[1]))
+                session.note(_changed_argument(argument.name, _refilled_in(value, session)))
         changes = state.changes(root)
         for problem in refused_changes(changes, session.assigned):
             session.note(problem)
@@ -342,6 +345,14 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
+def _refilled_in(value: Any, session: Session) -> ExportProblem | None:
+    """Where the program has changed the elements of an argument, or of a container in it."""
+    found = session.refilled.get(id(value))
+    if found is not None:
+        return found[1]
+    return next((place for part in parts(value) if (place := _refilled_in(part, session)) is not None), None)
+
+
 def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
     return ExportProblem(
         f"the program changes which elements the argument '{name}' has, which nobody would see: an exported program has"
@@ -351,6 +362,21 @@ def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
         callers=() if place is None else place.callers,
         in_draft="the argument of the caller stays as it was",
     )
+
+
+_TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.device)
+
+
+def _unknown_arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
+    """The arguments that no exported program takes."""
+    found = []
+    for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):
+        if not isinstance(leaf, _TAKEN):
+            name = re.sub(r"^L\['(\w+)'\]", r"\1", source)
+            message = f"the argument '{name}' is a {type(leaf).__name__}, which no exported program takes"
+            hint = "pass in the tensors and numbers that it holds, or keep it in an attribute of the module"
+            found.append(ExportProblem(message, hint=hint))
+    return found
 
 
 _ADVICE: Final = ("For more information", "For more debugging help", "The error above occurred", "Use tlparse", "If ")

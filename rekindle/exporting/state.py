@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rekindle.errors import UNKNOWN_RANGE, ExportProblem
 from rekindle.exporting.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
-from rekindle.ir.types import ClassType
+from rekindle.ir.types import ClassType, InterfaceType
 from rekindle.ops.values import script_class
 
 
@@ -159,7 +159,7 @@ class State:
 
     def _slot(self, module: Any, shell: torch.nn.Module, path: str, name: str, kind: str, type: Any) -> Any:
         joined = f"{path}.{name}" if path else name
-        if isinstance(type, ClassType) and type.is_module:
+        if isinstance(type, (ClassType, InterfaceType)) and type.is_module:
             child = module._modules.get(name)
             if child is None:
                 child = getattr(module, name)

@@ -25,6 +25,7 @@ import rekindle.importing.operators
 import rekindle.importing.scalars  # noqa: F401  (these three fill the table of what reads calls)
 from rekindle.errors import CaptureError, CompileError, ProgramErrors
 from rekindle.importing.decompositions import without_transforms
+from rekindle.importing.files import load_exported
 from rekindle.importing.guards import check_arguments
 from rekindle.importing.reader import Meaning, Reader, as_list
 from rekindle.importing.skeleton import add_modules, calls_of, skeleton_of
@@ -45,9 +46,10 @@ def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes])
 
     Raises:
         CaptureError: the program holds what has no form here; ``errors`` has all that was found.
+        ValueError: the file is none of ``torch.export``.
     """
     if not isinstance(program, ExportedProgram):
-        program = torch.export.load(program)
+        program = load_exported(program)
     return _Import(without_transforms(program)).run()
 
 

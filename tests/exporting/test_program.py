@@ -9,7 +9,7 @@ import torch
 import rekindle
 from tests.exporting.checking import compared, exported
 from tests.exporting.probes import PROBES
-from tests.oracle.programs.interfaces import NamesLayers
+from tests.oracle.programs.interfaces import InterfacePart, NamesLayers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
 
@@ -41,3 +41,12 @@ def test_a_part_by_its_name() -> None:
     torch.testing.assert_close(program.module()(x, "affine"), module(x, "affine"))
     with pytest.raises(AssertionError, match=r"^Guard failed: name == 'affine'$"):
         program.module()(x, "one")
+
+
+def test_a_part_that_is_an_interface() -> None:
+    """What class stands behind an interface is known while exporting; its parameters are inputs like others."""
+    module = InterfacePart()
+    program = rekindle.to_exported(rekindle.script(module), (torch.ones(3),))
+    assert {*program.state_dict} == {*module.state_dict()}
+    x = torch.arange(3.0)
+    torch.testing.assert_close(program.module()(x), module(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.export import Dim
 from torch.export.graph_signature import InputKind, OutputKind
 
 import rekindle
+from tests.exporting.checking import saved_and_loaded
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
 
@@ -120,6 +122,55 @@ def test_ranges_of_dynamic_sizes(program: torch.export.ExportedProgram) -> None:
     assert isinstance(size, torch.SymInt)
     bounds = program.range_constraints[size.node.expr]
     assert (int(bounds.lower), int(bounds.upper)) == (2, 9)
+
+
+def chooses(x: Tensor, by: float, times: int, how: str, back: bool) -> Tensor:
+    y = x * by if how == "mul" else x + by
+    for _ in range(times):
+        y = y + 1
+    return -y if back else y
+
+
+@pytest.mark.parametrize(
+    ("other", "guard"),
+    [
+        ((2.5, 3, "mul", True), "by == 2.0"),
+        ((2.0, 4, "mul", True), "times == 3"),
+        ((2.0, 3, "add", True), "how == 'mul'"),
+        ((2.0, 3, "mul", False), "back == True"),
+    ],
+)
+def test_arguments_that_are_no_tensors_are_constants_with_a_guard(other: tuple[object, ...], guard: str) -> None:
+    """In "call_function": constants stand in the graph; another string or number raises, from a file too."""
+    made = rekindle.to_exported(rekindle.script(chooses), (torch.ones(2), 2.0, 3, "mul", True))
+    assert [node.name for node in made.graph.nodes if node.op == "placeholder"] == [
+        *("x", "by", "times", "how", "back")
+    ]
+    assert not any(node.users for node in made.graph.nodes if node.name in ("by", "times", "how", "back"))
+    for program in (made, saved_and_loaded(made)):
+        module = program.module()
+        assert module(torch.ones(2), 2.0, 3, "mul", True).tolist() == [-5.0, -5.0]
+        with pytest.raises(AssertionError, match=rf"^Guard failed: {re.escape(guard)}$"):
+            module(torch.ones(2), *other)
+
+
+def test_sizes_with_a_name_are_one_symbol_and_others_are_guarded() -> None:
+    """In "range_constraints": a dimension by its name, wherever it stands; what has no name stays as it was."""
+
+    def product(x: Tensor, y: Tensor) -> Tensor:
+        return x @ y
+
+    inner = Dim("inner", min=3, max=12)
+    shapes = {"x": {1: inner}, "y": {0: inner}}
+    made = rekindle.to_exported(rekindle.script(product), (torch.ones(2, 4), torch.ones(4, 5)), dynamic_shapes=shapes)
+    x, y = (node.meta["val"] for node in made.graph.nodes if node.op == "placeholder")
+    assert x.shape[1].node.expr == y.shape[0].node.expr
+    assert [(int(each.lower), int(each.upper)) for each in made.range_constraints.values()] == [(3, 12)]
+    module = made.module()
+    assert module(torch.ones(2, 7), torch.ones(7, 5)).shape == (2, 5)
+    for sizes in ((2, 13, 13), (2, 2, 2), (2, 7, 6), (3, 4, 4)):
+        with pytest.raises((AssertionError, RuntimeError)):
+            module(torch.ones(sizes[0], sizes[1]), torch.ones(sizes[2], 5))
 
 
 def test_every_node_tells_its_value(program: torch.export.ExportedProgram) -> None:

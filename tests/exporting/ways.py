@@ -95,17 +95,17 @@ SAMPLED: Final[Mapping[str, Way]] = {"AOTInductor": packaged}
 """Ways that a sample of programs goes in the sweep."""
 
 
-def outcome(way: Way, file: bytes, probe: Probe) -> Outcome:
-    """What comes of a program on a way, beside the compiled program, over all calls."""
+def outcome(way: Way, file: bytes, probe: Probe, reference: Callable[[], Any] | None = None) -> Outcome:
+    """What comes of a program on a way, beside the compiled program, or what ``reference`` makes, over all calls."""
     with torch.no_grad(), _limited(), torch._dynamo.config.patch(capture_scalar_outputs=True):
         try:
             made = way(loaded(file))
         except Exception as error:
             return Outcome("error", _told(error))
-        return compared(made, rekindle.script(probe.make()), probe)
+        return compared(made, rekindle.script(probe.make()) if reference is None else reference(), probe)
 
 
-def outcome_in_onnx(file: bytes, probe: Probe) -> Outcome:
+def outcome_in_onnx(file: bytes, probe: Probe, reference: Callable[[], Any] | None = None) -> Outcome:
     """What comes of a program in ONNX, which keeps no state: each call is a first one, of tensors."""
     with torch.no_grad(), _limited():
         try:
@@ -113,7 +113,8 @@ def outcome_in_onnx(file: bytes, probe: Probe) -> Outcome:
         except Exception as error:
             return Outcome("error", _told(error))
         for number, args in enumerate(calls_of(probe)):
-            wanted, found = result_of(rekindle.script(probe.make()), args), result_of(made, args)
+            other = rekindle.script(probe.make()) if reference is None else reference()
+            wanted, found = result_of(other, args), result_of(made, args)
             if isinstance(wanted, Exception):
                 continue  # ONNX has no checks
             if isinstance(found, Exception):
