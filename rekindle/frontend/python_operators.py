@@ -288,6 +288,9 @@ class PythonOperatorEmitter(IterationEmitter):
         """``len(x)`` of what may be None, which an operator would take for one thing."""
         if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
             return None
+        known = self._length_known(call)
+        if known is not None:
+            return known
         value = self.emit_expression(call.inputs[0])
         return self._of_emitted(call, self.present(value, call.range, "object of type 'NoneType' has no len()"))
 
