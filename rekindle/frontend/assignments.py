@@ -8,7 +8,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.collection_kinds import CollectionEmitter
+from rekindle.frontend.counters import CounterEmitter
 from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.operator_kinds import BINARY_KINDS
@@ -63,7 +63,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(CollectionEmitter):
+class AssignmentEmitter(CounterEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:
@@ -299,6 +299,8 @@ class AssignmentEmitter(CollectionEmitter):
         arguments = [self.argument(rhs, statement.value.range)]
         itself = self.argument(current, statement.target.range)
         changed = isinstance(type, TensorType) or (isinstance(type, ListType) and operator in ("+", "*"))
+        if changed and isinstance(type, ListType) and type.python.startswith("deque:"):
+            raise UnsupportedError("'+=' of a deque with maxlen is not supported", range, hint="call its extend")
         if changed and operator in _IN_PLACE:
             return insert_builtin_call(range, self.graph, _IN_PLACE[operator], [itself, *arguments], [])
         if isinstance(type, ClassType):

@@ -48,7 +48,7 @@ _TAKE_KEYWORDS: Final = frozenset(
     }
     | {"insort_right", "bisect_left", "bisect_right", "nlargest", "nsmallest", "merge"}
     | {"combinations", "permutations", "combinations_with_replacement", "count", "repeat", "compress", "zip_longest"}
-    | {"groupby", "tee", "methodcaller", "counter", "prod"}
+    | {"groupby", "tee", "methodcaller", "Counter", "prod"}
 )
 """The forms that take arguments by name."""
 

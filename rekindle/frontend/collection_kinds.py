@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.insertion import insert_empty
+from rekindle.frontend.factories import number_of_factory
+from rekindle.frontend.insertion import constant_int, has_empty
 from rekindle.frontend.library import library_function
+from rekindle.frontend.local_functions import LocalFunction
 from rekindle.frontend.sets import SetEmitter
 from rekindle.frontend.special_forms import Cast, MagicMethod, SpecialForm
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import BoundCall, SimpleValue
-from rekindle.ir.graph import Value
+from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.values import BoundCall, BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import BOOL, INT, STRING, TENSOR, DictType, ListType, Type, without_none
+from rekindle.ir.types import BOOL, INT, STRING, TENSOR, DictType, ListType, Type, unshaped, without_none
 from rekindle.syntax.views import Apply, BinOp, Expr, Select
 
 _OF_DEQUES: Final = frozenset({"appendleft", "popleft", "extendleft", "rotate", "pop"})
@@ -28,6 +30,81 @@ _MADE: Final[dict[str, Type]] = {
 """What ``defaultdict`` makes by these, where nothing tells of what."""
 
 
+def most_elements(type: Type) -> int | None:
+    """How many elements a deque of the type holds at most; None where there is no limit."""
+    most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
+    return int(most) if most else None
+
+
+def _shorten(call: Call, deque: Value, function: str) -> None:
+    most = SimpleValue(call.graph.insert_constant(most_elements(deque.type), range=call.range))
+    library_function(function).call_with(call.range, call.graph, [SimpleValue(deque), most], {})
+
+
+class Shortened(SugaredValue):
+    """A method of a deque, behind which elements that are too many are taken out."""
+
+    def __init__(self, method: SugaredValue, deque: Value, function: str) -> None:
+        self.method = method
+        self.deque = deque
+        self.function = function
+
+    @property
+    def description(self) -> str:
+        return self.method.description
+
+    def call(self, call: Call) -> SugaredValue:
+        result = self.method.call(call)
+        _shorten(call, self.deque, self.function)
+        return result
+
+
+class ShortenedOperator(BuiltinFunction):
+    """``append`` and ``extend`` of a deque that holds so many elements at most."""
+
+    def call(self, call: Call) -> SugaredValue:
+        assert self.self_value is not None
+        super().call(call)
+        _shorten(call, self.self_value.materialise(call.graph), "shorten_left")
+        return SimpleValue(call.graph.insert_constant(None, range=call.range))
+
+
+class CopyOf(SugaredValue):
+    """``copy`` of a deque, a Counter and the like, which is of the same class."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def description(self) -> str:
+        return "the method 'copy'"
+
+    def call(self, call: Call) -> SugaredValue:
+        method = BuiltinFunction("aten::copy", CallArgument(self.value, range=call.range))
+        made = method.call(call).as_value(call.range, call.graph)
+        return SimpleValue(made.set_type(self.value.type))
+
+
+class PassedFactory(StaticValue):
+    """A local function that reads nothing around it: whoever reads the dict calls it."""
+
+    def __init__(self, function: LocalFunction) -> None:
+        self.function = function
+
+    @property
+    def identity(self) -> Hashable:
+        return self.function.function.definition.tree
+
+    @property
+    def description(self) -> str:
+        return self.function.description
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        return self.function.function.call_compiled(range, graph, {})
+
+
 class CollectionEmitter(SetEmitter):
     """Emits what is made of the classes of ``collections``."""
 
@@ -36,32 +113,60 @@ class CollectionEmitter(SetEmitter):
         if not call.inputs:
             raise UnsupportedError("defaultdict needs what makes its values here", call.range, hint="use a dict")
         factory, *given = call.inputs
-        type = self._made_by(self.emit_sugared(factory), factory)
+        meaning = self.emit_sugared(factory)
+        type = self._made_by(meaning)
+        name = "defaultdict"
+        if type is None:
+            name, type = self._factory(meaning, factory)
         wanted = None if hint is None else without_none(hint)
         if isinstance(wanted, DictType):
-            value = wanted.value if isinstance(type, (ListType, DictType)) else type
-            kind = DictType(wanted.key, value, "defaultdict")
+            value = wanted.value if isinstance(type, (ListType, DictType)) and name == "defaultdict" else type
+            kind = DictType(wanted.key, value, name)
         else:
-            kind = DictType(STRING, type, "defaultdict")
+            kind = DictType(STRING, type, name)
         if not given and not call.attributes:
             return SimpleValue(self.insert_node("prim::DictConstruct", call.range, [], [kind]).output)
         filled = self._dict(Apply.create(call.range, call.callee, given, call.attributes), None)
         found = filled.as_value(call.range, self.graph)
         assert isinstance(found.type, DictType)
-        return SimpleValue(found.set_type(DictType(found.type.key, found.type.value, "defaultdict")))
+        return SimpleValue(found.set_type(DictType(found.type.key, found.type.value, name)))
 
-    def _made_by(self, factory: SugaredValue, expr: Expr) -> Type:
-        """The type of what the factory of a defaultdict makes."""
+    def _made_by(self, factory: SugaredValue) -> Type | None:
+        """The type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
         if isinstance(factory, MagicMethod):
             factory = factory.base
-        if isinstance(factory, Cast) and insert_empty(self.graph, factory.type, expr.range) is not None:
+        if isinstance(factory, Cast) and has_empty(factory.type):
             return factory.type
-        if isinstance(factory, SpecialForm) and factory.name in _MADE:
-            return _MADE[factory.name]
-        raise UnsupportedError(
-            "what makes the values of a defaultdict is int, float, bool, str, list, dict or set in a program",
-            expr.range,
-        )
+        return _MADE.get(factory.name) if isinstance(factory, SpecialForm) else None
+
+    def _factory(self, factory: SugaredValue, expr: Expr) -> tuple[str, Type]:
+        """What tells a defaultdict with a factory of the program from others, and the type of its values.
+
+        Raises:
+            UnsupportedError: the factory reads variables around it, which others who read the dict do not know.
+        """
+        if isinstance(factory, LocalFunction):
+            captured = factory.captured()
+            if captured:
+                raise UnsupportedError(
+                    f"what makes the values of a defaultdict reads '{next(iter(captured))}', a variable around it",
+                    expr.range,
+                    hint="use a dict, and setdefault",
+                )
+            factory = PassedFactory(factory)
+        elif not isinstance(factory, StaticValue) or isinstance(factory, SpecialForm):
+            raise UnsupportedError(
+                "what makes the values of a defaultdict is a function, a lambda, or int, float, bool, str, list, dict "
+                "or set in a program",
+                expr.range,
+            )
+        trial = self.graph.create("prim::If", [self.graph.insert_constant(True, range=expr.range)], outputs=0)
+        self.graph.insert_node(trial)
+        with self.inside(trial.add_block()):
+            made = factory.call_with(expr.range, self.graph, [], {}).as_value(expr.range, self.graph)
+            type = unshaped(made.type)
+        trial.destroy()
+        return f"defaultdict:{number_of_factory(factory)}", type
 
     def _ordered_dict(self, call: Apply, hint: Type | None) -> SugaredValue:
         found = self._dict(call, hint).as_value(call.range, self.graph)
@@ -69,29 +174,69 @@ class CollectionEmitter(SetEmitter):
         return SimpleValue(found.set_type(DictType(found.type.key, found.type.value, "OrderedDict")))
 
     def _deque(self, call: Apply, hint: Type | None) -> SugaredValue:
-        if call.attributes or len(call.inputs) > 1:
-            raise UnsupportedError(
-                "a deque of a program has no maxlen", call.range, hint="take elements out where they are too many"
-            )
-        if call.inputs:
-            source = call.inputs[0]
+        """``deque()``, ``deque(xs, maxlen=3)``. How many elements it holds at most is part of its type."""
+        given = dict(zip(("iterable", "maxlen"), call.inputs, strict=False))
+        given |= {item.name.name: item.value for item in call.attributes}
+        name = self._limited(given.pop("maxlen", None))
+        source = given.pop("iterable", None)
+        if given or len(call.inputs) > 2:
+            raise TypeMismatchError("deque takes an iterable, and maxlen", call.range)
+        if source is not None:
             found = self.list_of(call.range, self.emit_sugared(source).iterator(source.range, self.graph), None)
             assert isinstance(found.type, ListType)
-            return SimpleValue(found.set_type(ListType(found.type.element, "deque")))
+            most = most_elements(found.set_type(ListType(found.type.element, name)).type)
+            if most is not None:
+                self.from_library("shorten_left", call.range, found, self.literal(most, call.range))
+            return SimpleValue(found)
         wanted = None if hint is None else without_none(hint)
         element = wanted.element if isinstance(wanted, ListType) else TENSOR
-        made = self.insert_node("prim::ListConstruct", call.range, [], [ListType(element, "deque")])
+        made = self.insert_node("prim::ListConstruct", call.range, [], [ListType(element, name)])
         return SimpleValue(made.output)
+
+    def _limited(self, expr: Expr | None) -> str:
+        """``deque:3`` for ``maxlen=3``."""
+        if expr is None or expr.tree.kind == "none":
+            return "deque"
+        most = constant_int(self.emit_expression(expr))
+        if most is None or most < 0:
+            raise UnsupportedError(
+                "how many elements a deque holds at most must be a constant here",
+                expr.range,
+                hint="take elements out where they are too many",
+            )
+        return f"deque:{most}"
 
     def attribute_of(self, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
         if isinstance(base, SimpleValue):
             type = base.value.type
-            is_deque = isinstance(type, ListType) and type.python == "deque" and name in _OF_DEQUES
+            is_deque = isinstance(type, ListType) and type.python and name in _OF_DEQUES
+            if name == "copy" and isinstance(type, (ListType, DictType)) and type.python:
+                return CopyOf(base.value)
+            if isinstance(type, ListType) and type.python.startswith("deque:"):
+                limited = self._method_of_limited(base.value, expr, name)
+                if limited is not None:
+                    return limited
             if is_deque or (isinstance(type, DictType) and type.python == "OrderedDict" and name in _OF_ORDERED):
                 if name == "appendleft":
                     self._learn_from_left(expr)
                 return BoundCall(library_function(f"{name}_"), CallArgument(base.value, range=expr.range))
         return super().attribute_of(base, expr, name)
+
+    def _method_of_limited(self, deque: Value, expr: Select, name: str) -> SugaredValue | None:
+        """A method of a deque that holds so many elements at most; None where that does not matter."""
+        most = most_elements(deque.type)
+        if name == "maxlen":
+            return SimpleValue(self.graph.insert_constant(most, range=expr.range))
+        if name == "insert":
+            raise UnsupportedError("'insert' of a deque with maxlen is not supported", expr.range)
+        if name in ("appendleft", "extendleft"):
+            if name == "appendleft":
+                self._learn_from_left(expr)
+            method: SugaredValue = BoundCall(library_function(f"{name}_"), CallArgument(deque, range=expr.range))
+            return Shortened(method, deque, "shorten_right")
+        if name in ("append", "extend"):
+            return ShortenedOperator(f"aten::{name}", CallArgument(deque, range=expr.range))
+        return None
 
     def _learn_from_left(self, expr: Select) -> None:
         """Elements that come from the left tell nothing of an empty deque's type."""

@@ -56,6 +56,7 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     ListType,
+    TupleType,
     Type,
     mismatch_note,
     unify,
@@ -325,8 +326,8 @@ class FunctionEmitter(AttemptEmitter):
 
     def _emit_expression_statement(self, tree: Tree) -> None:
         expr = ExprStmt(tree).expr
-        if expr.tree.kind == StringLiteral.KIND:
-            return  # a docstring
+        if expr.tree.kind in (StringLiteral.KIND, "dots"):
+            return  # a docstring, or a body that is left out
         self.emit_sugared(expr, 0)
 
     def _emit_pass(self, tree: Tree) -> None:
@@ -370,6 +371,9 @@ class FunctionEmitter(AttemptEmitter):
                 base = self.present(base, target.range, "'NoneType' object does not support item deletion")
                 places = (subscript.value.range, subscript.indices[0].range)
                 arguments = [self.argument(*item) for item in zip((base, index), places, strict=True)]
+                if self.forgets_missing(base.type):
+                    self.from_library("discard", tree.range, base, index)
+                    continue
                 delete = MagicMethod("__delitem__", BuiltinFunction("aten::Delete"))
                 delete.call(Call(tree.range, self.graph, arguments, targets=0))
             else:
@@ -458,12 +462,18 @@ class FunctionEmitter(AttemptEmitter):
         if not isinstance(found, ExceptionInstance):
             raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
         message = found.message
-        if message.type != STRING:
-            message = self.insert("aten::str", statement.range, message)
-        self._insert_raise(message, found.class_name, statement.range)
+        if message.type == STRING:
+            self._insert_raise([message, found.class_name], statement.range)
+            return
+        arguments = message
+        if not found.has_several:
+            kind = TupleType((message.type,))
+            arguments = self.insert_node("prim::TupleConstruct", statement.range, [message], [kind]).output
+        text = self.call_builtin("aten::str", statement.range, message)
+        self._insert_raise([text, found.class_name, arguments], statement.range)
 
-    def _insert_raise(self, message: Value, class_name: Value, range: SourceRange) -> None:
-        node = self.graph.create("prim::RaiseException", [message, class_name], outputs=0, range=range)
+    def _insert_raise(self, inputs: list[Value], range: SourceRange) -> None:
+        node = self.graph.create("prim::RaiseException", inputs, outputs=0, range=range)
         self.graph.insert_node(node)
         self.mark_exited()
 
@@ -482,7 +492,7 @@ class FunctionEmitter(AttemptEmitter):
             if said.type != STRING:
                 said = self.call_builtin("aten::str", failure.message.range, said)
             message = self.insert("aten::add", range, message, said)
-        self._insert_raise(message, self.graph.insert_constant(None, range=range), range)
+        self._insert_raise([message, self.graph.insert_constant(None, range=range)], range)
 
     # ------------------------------------------------------------------------------------------ return
 

@@ -314,11 +314,20 @@ class HigherOrderEmitter(CallEmitter):
             )
         return self.emit_sugared(subject).attribute(call.range, self.graph, names[position])
 
+    def _without(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """The items of a dict but for those with some keys: ``**rest`` of a pattern."""
+        subject, *keys = [self.emit_expression(item) for item in call.inputs]
+        copied = self.call_builtin("aten::copy", call.range, subject)
+        for key in keys:
+            self.call_builtin("aten::Delete", call.range, copied, key)
+        return SimpleValue(copied)
+
     _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
         **CallEmitter._FORMS,
         "map": _map,
         "$has_length": _has_length,
         "$positional": _positional,
+        "$without": _without,
         "filter": _filter,
         "partial": _partial,
         "reduce": _reduce,

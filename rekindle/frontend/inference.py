@@ -84,6 +84,7 @@ _MAKERS: Final = {
     "deque": LIST,
     "defaultdict": DICT,
     "OrderedDict": DICT,
+    "Counter": DICT,
 }
 """Calls that make empty containers, and what kind."""
 

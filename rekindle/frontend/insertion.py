@@ -89,4 +89,9 @@ def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
     return None
 
 
+def has_empty(type: Type) -> bool:
+    """Whether :func:`insert_empty` makes something of the type."""
+    return type.kind in _ZEROS or isinstance(type, (ListType, DictType))
+
+
 _ZEROS: Final = {"IntType": 0, "FloatType": 0.0, "BoolType": False, "StringType": ""}

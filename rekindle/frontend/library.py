@@ -25,6 +25,7 @@ _OPERATORS: Final = {
     "drop": "aten::Delete",
     "members": "aten::keys",
     "removed": "aten::pop",
+    "put_at": "aten::insert",
     "isinf": "aten::isinf",
     "isnan": "aten::isnan",
     "infinite": "prim::infinite",

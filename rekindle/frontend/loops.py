@@ -11,9 +11,9 @@ from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.subscripts import SubscriptEmitter
-from rekindle.frontend.sugared import GIVEN_UP, SugaredValue
+from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
 from rekindle.frontend.type_expressions import dotted_name
-from rekindle.frontend.values import SimpleValue
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.types import (
@@ -274,7 +274,7 @@ class LoopEmitter(SubscriptEmitter):
                 result.set_type(DictType(key.type, unshaped(value.type)))
                 known = True
             arguments = [self.argument(item, expr.range) for item in (result, key, value)]
-            insert_builtin_call(expr.range, self.graph, "aten::_set_item", arguments, [])
+            BuiltinFunction("aten::_set_item").call(Call(expr.range, self.graph, arguments))
 
         self._nest(expr.generators, body)
         return result
@@ -356,7 +356,8 @@ class LoopEmitter(SubscriptEmitter):
             key, value = unpack_tuple(self.graph, pair, range)
             if wanted is None:
                 result.set_type(DictType(key.type, unshaped(value.type)))
-            self.call_builtin("aten::_set_item", range, result, key, value)
+            item = [self.argument(part, range) for part in (result, key, value)]
+            BuiltinFunction("aten::_set_item").call(Call(range, self.graph, item))
 
         self.each(range, source.iterator(range, self.graph), put)
         return result

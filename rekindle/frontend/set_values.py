@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import FLOAT, DictType, ListType, Type
+from rekindle.ir.types import FLOAT, DictType, EnumType, ListType, Type
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -22,7 +22,7 @@ _EATS_ALL: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::s
 _SHOWS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
 
 
-LOOK_AT_SETS: Final = _EATS_ALL | _SHOWS
+LOOK_AT_SETS: Final = _EATS_ALL | _SHOWS | {"aten::len"}
 """The operators whose arguments :func:`given_sets` looks at."""
 
 
@@ -82,8 +82,8 @@ def holds_set(type: Type) -> bool:
 
 def _of_collections(type: Type) -> str | None:
     """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
-    if isinstance(type, (ListType, DictType)) and type.python in ("deque", "OrderedDict", "defaultdict"):
-        return type.python
+    if isinstance(type, (ListType, DictType)) and type.python and not (isinstance(type, DictType) and type.is_set):
+        return type.python.partition(":")[0]
     return next((found for part in type.contained if (found := _of_collections(part)) is not None), None)
 
 
@@ -117,6 +117,9 @@ def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: Sou
         UnsupportedError: it would tell the order of a set.
     """
     types = [item.type for item in args]
+    if kind == "aten::len" and types and isinstance(types[0], DictType) and isinstance(types[0].key, EnumType):
+        keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
+        return [CallArgument(keys, range=args[0].range)]  # a list of one dict would do for the operator
     check_shown(kind, types, range)
     if len(args) != 1 or kind not in _EATS_ALL or not isinstance(types[0], DictType) or not types[0].is_set:
         return args

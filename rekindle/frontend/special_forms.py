@@ -142,7 +142,7 @@ class Cast(BuiltinFunction):
             if self.type == BOOL and isinstance(value.type, TupleType):
                 return SimpleValue(call.graph.insert_constant(bool(value.type.elements), range=call.range))
             if self.type == BOOL and isinstance(value.type, (ListType, StringType, DictType)):
-                length = call.graph.insert("aten::len", [value], range=call.range)
+                length = SimpleValue(value).length(call.range, call.graph)
                 return SimpleValue(
                     call.graph.insert("aten::gt", [length, call.graph.insert_constant(0)], range=call.range)
                 )
@@ -200,15 +200,18 @@ class ExceptionClass(StaticValue):
             message = call.graph.insert_node(
                 call.graph.create("prim::TupleConstruct", values, types=[type], range=call.range)
             ).output
-        return ExceptionInstance(message, call.graph.insert_constant(self.name, range=call.range))
+        name = call.graph.insert_constant(self.name, range=call.range)
+        return ExceptionInstance(message, name, has_several=len(call.args) > 1)
 
 
 class ExceptionInstance(SugaredValue):
     """``ValueError("message")``: the message and the name of the class, as values."""
 
-    def __init__(self, message: Value, class_name: Value) -> None:
+    def __init__(self, message: Value, class_name: Value, has_several: bool = False) -> None:
         self.message = message
         self.class_name = class_name
+        self.has_several = has_several
+        """Whether the message is the tuple of several arguments."""
 
     @property
     def description(self) -> str:
@@ -299,7 +302,17 @@ _FORMS: Final = (
         "set",
         "frozenset",
     ),
-    *("annotate", "uninitialized", "unchecked_cast", "super", "map", "filter", "$has_length", "$positional"),
+    *(
+        "annotate",
+        "uninitialized",
+        "unchecked_cast",
+        "super",
+        "map",
+        "filter",
+        "$has_length",
+        "$positional",
+        "$without",
+    ),
 )
 
 GLOBALS: Final[dict[str, SugaredValue]] = {

@@ -34,7 +34,7 @@ from rekindle.ir.types import (
     optional,
     unify_all,
 )
-from rekindle.syntax.views import Apply, Expr, SliceExpr, Subscript, Var
+from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, Var
 
 _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
 
@@ -66,6 +66,8 @@ class SubscriptEmitter(ConditionEmitter):
             base = SimpleValue(value)
         if value is not None and isinstance(value.type, TensorType):
             return SimpleValue(self._index_tensor(expr.range, value, indices))
+        if any(index.tree.kind == Starred.KIND for index in subscript.indices):
+            raise TypeMismatchError("a star within a subscript makes a tuple, which indexes tensors alone", expr.range)
         if len(indices) != 1:
             if value is None:
                 value = base.as_value(subscript.value.range, self.graph)
@@ -85,7 +87,23 @@ class SubscriptEmitter(ConditionEmitter):
 
     def indices_of(self, subscript: Subscript) -> list[Expr]:
         """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first."""
-        return [self._plain_slice(index) for index in subscript.indices]
+        indices = subscript.indices
+        if any(index.tree.kind == Starred.KIND for index in indices):
+            indices = [part for index in indices for part in self._unstarred(index)]
+        return [self._plain_slice(index) for index in indices]
+
+    def _unstarred(self, index: Expr) -> list[Expr]:
+        """``*t`` within a subscript: the elements of the tuple, one by one."""
+        if index.tree.kind != Starred.KIND:
+            return [index]
+        elements = Starred(index.tree).value
+        if elements.tree.kind not in (Var.KIND, Select.KIND):
+            raise UnsupportedError(
+                "what is starred within a subscript must be a name here", index.range, hint="give it a name before"
+            )
+        count = len(self.emit_sugared(elements).as_tuple(index.range, self.graph))
+        numbers = [Const.create(index.range, str(position)) for position in _positions(count)]
+        return [Subscript.create(index.range, elements, [number]) for number in numbers]
 
     def _plain_slice(self, index: Expr) -> Expr:
         if index.tree.kind != Apply.KIND:

@@ -78,6 +78,7 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "OrderedDict": (2, lambda args: DictType(args[0], args[1], "OrderedDict")),
     "DefaultDict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
     "defaultdict": (2, lambda args: DictType(args[0], args[1], "defaultdict")),
+    "Counter": (1, lambda args: DictType(args[0], INT, "Counter")),
     "Deque": (1, lambda args: ListType(args[0], "deque")),
     "deque": (1, lambda args: ListType(args[0], "deque")),
     "Set": (1, lambda args: DictType(args[0], BOOL, "set")),

@@ -262,6 +262,8 @@ class SimpleValue(SugaredValue):
             return self
         if isinstance(type, DictType) and type.is_set:
             raise refuse_order(range)
+        if isinstance(type, DictType) and isinstance(type.key, EnumType):
+            return self._by_operator("aten::keys", range, graph)
         if isinstance(type, DictType):
             return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
         if isinstance(type, TupleType):
@@ -276,6 +278,8 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TupleType):
             return graph.insert_constant(len(type.elements), range=range)
         if isinstance(type, (ListType, StringType, DictType, TensorType)):
+            if isinstance(type, DictType) and isinstance(type.key, EnumType):
+                return self._by_operator("aten::len", range, graph).as_value(range, graph)
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and "__len__" in type.methods:
             return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
@@ -284,11 +288,22 @@ class SimpleValue(SugaredValue):
             return present.length(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)
 
+    def _by_operator(self, kind: str, range: SourceRange, graph: Graph, *others: CallArgument) -> SugaredValue:
+        return BuiltinFunction(kind).call(Call(range, graph, [CallArgument(self.value, range=range), *others]))
+
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         type = self.value.type
+        if isinstance(type, DictType) and isinstance(type.key, EnumType):
+            return self._by_operator("aten::__getitem__", range, graph, CallArgument(index, range=range))
+        if isinstance(type, DictType) and type.python == "Counter":
+            zero = graph.insert_constant(0, range=range)
+            return SimpleValue(graph.insert("aten::get", [self.value, index, zero], range=range))
         if isinstance(type, DictType) and type.python == "defaultdict":
             empty = insert_empty(graph, type.value, range)
             return SimpleValue(graph.insert("aten::setdefault", [self.value, index, empty], range=range))
+        if isinstance(type, DictType) and type.python.startswith("defaultdict:"):
+            assert item_or_made is not None
+            return item_or_made(range, graph, self.value, index)
         if isinstance(type, (ListType, StringType, DictType)):
             return SimpleValue(graph.insert("aten::__getitem__", [self.value, index], range=range))
         if isinstance(type, TensorType):
@@ -398,6 +413,9 @@ python_method: PythonMethod | None = None
 """A slot: a method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such
 method. :mod:`rekindle.scripting` fills it."""
 
+
+item_or_made: Callable[[SourceRange, Graph, Value, Value], SugaredValue] | None = None
+"""A slot: an item of a dict whose factory the program has. :mod:`rekindle.frontend.factories` fills it."""
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
 """A slot: what Python's values have that is no operator. :mod:`rekindle.frontend.python_methods` fills it."""

@@ -41,8 +41,9 @@ def exception_class(name: str) -> type[BaseException] | None:
     return None
 
 
-def make_exception(message: str, name: str | None) -> BaseException:
-    """The exception that a program raises; one without a class is a RuntimeError, or what an assertion raises."""
+def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | None = None) -> BaseException:
+    """The exception that a program raises; one without a class is a RuntimeError, or what an assertion raises.
+    ``arguments`` are what its class is called with, where that is not the message alone."""
     if name is None and message.startswith(_ASSERTION):
         message, name = message[len(_ASSERTION) :], "AssertionError"
     if name is None:
@@ -50,7 +51,8 @@ def make_exception(message: str, name: str | None) -> BaseException:
     found = exception_class(name)
     if found is None:
         return UnknownExceptionError(f"{name}: {message}" if message else name)
-    arguments = (message,) if message else ()
+    if arguments is None:
+        arguments = (message,) if message else ()
     try:
         return found(*arguments)
     except TypeError:
@@ -85,6 +87,12 @@ def try_subgraph(node: Node) -> Operation:
 def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
     """Raise an exception of the class called ``cls``."""
     raise make_exception(msg, cls)
+
+
+@implements("prim::RaiseException.arguments(str msg, str? cls, Any arguments) -> ()", side_effects=True)
+def raise_with(msg: str, cls: str | None, arguments: Any) -> NoReturn:
+    """Raise ``cls(*arguments)``; ``msg`` is what TorchScript says in its place."""
+    raise make_exception(msg, cls, arguments)
 
 
 @implements("prim::RaiseException.caught(Any exception) -> ()", side_effects=True)

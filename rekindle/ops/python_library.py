@@ -6,8 +6,10 @@ They run as Python's own functions. Archives say them by operators of tensors, w
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from rekindle.ops.declare import declare, implements
 
@@ -30,3 +32,34 @@ def norm(xs: Sequence[float]) -> float:
 def casefold(text: str) -> str:
     """``text.casefold()``"""
     return text.casefold()
+
+
+def _keys(self: dict[Any, Any]) -> list[Any]:
+    return list(self)
+
+
+def _values(self: dict[Any, Any]) -> list[Any]:
+    return list(self.values())
+
+
+def _items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    return list(self.items())
+
+
+# Dicts whose keys are members of enums: TorchScript has none, and no schema can name the types of their keys.
+declare(len, "python::len(Dict(k, t) self) -> int")
+declare(dict, "python::copy(Dict(k, t)(a) self) -> Dict(k, t)")
+declare(operator.contains, "python::__contains__(Dict(k, t) dict, k key) -> bool")
+declare(operator.getitem, "python::__getitem__(Dict(k, t) self, k key) -> t(*)")
+declare(operator.setitem, "python::_set_item(Dict(k, t)(a!) l, k(b -> *) idx, t(c -> *) v) -> ()")
+declare(operator.delitem, "python::Delete(Dict(k, t)(a!) self, k key) -> ()")
+declare(
+    dict.get,
+    "python::get(Dict(k, t) self, k key) -> t(*)?",
+    "python::get.default(Dict(k, t) self, k key, t default_value) -> t(*)",
+)
+declare(dict.pop, "python::pop(Dict(k, t)(a!) self, k key) -> t(*)")
+declare(dict.clear, "python::clear(Dict(k, t)(a!) self) -> ()")
+declare(_keys, "python::keys(Dict(k, t) self) -> k[](*)")
+declare(_values, "python::values(Dict(k, t) self) -> t[](*)")
+declare(_items, "python::items(Dict(k, t) self) -> ((k, t)[])")

@@ -281,6 +281,9 @@ class ScriptModule(torch.nn.Module, Savable):
         attribute = type.attributes.get(name) if isinstance(type, ClassType) else None
         if attribute is not None:
             self._set_slot(attribute, value)
+            flag = f"_has_{name}"
+            if attribute.is_made_by_program and isinstance(type, ClassType) and flag in type.attributes:
+                self.__dict__[flag] = True  # programs that ask hasattr are to know
             return
         if isinstance(type, ClassType):
             if name in type.constants:

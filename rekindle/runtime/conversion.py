@@ -7,7 +7,7 @@ import enum
 import operator
 import re
 import threading
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -563,7 +563,7 @@ def _named(value: Any, type: Type) -> Any:
         return _named(value, type.element)
     if isinstance(type, ListType) and isinstance(value, list):
         value[:] = [_named(item, type.element) for item in value]
-        return deque(value) if type.python == "deque" else value
+        return _as_deque(value, type) if type.python else value
     if isinstance(type, DictType) and isinstance(value, dict):
         if type.is_set:
             return set(value) if type.python == "set" else frozenset(value)
@@ -573,10 +573,19 @@ def _named(value: Any, type: Type) -> Any:
     return value
 
 
+def _as_deque(value: list[Any], type: ListType) -> Any:
+    most = type.python.partition(":")[2]
+    return deque(value, int(most)) if most else deque(value)
+
+
 def _as_class(value: dict[Any, Any], type: DictType) -> Any:
     """A dict as the class that Python has in its place."""
     if type.python == "OrderedDict":
         return OrderedDict(value)
+    if type.python == "Counter":
+        return Counter(value)
+    if type.python != "defaultdict":
+        return defaultdict(None, value)  # the factory is the program's
     return defaultdict(_FACTORIES.get(type.value.kind), value)
 
 

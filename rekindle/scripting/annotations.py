@@ -165,6 +165,7 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     dict: lambda args: DictType(args[0], args[1]),
     collections.OrderedDict: lambda args: DictType(args[0], args[1], "OrderedDict"),
     collections.defaultdict: lambda args: DictType(args[0], args[1], "defaultdict"),
+    collections.Counter: lambda args: DictType(args[0], INT, "Counter"),
     collections.deque: lambda args: ListType(args[0], "deque"),
     set: lambda args: DictType(args[0], BOOL, "set"),
     frozenset: lambda args: DictType(args[0], BOOL, "frozenset"),

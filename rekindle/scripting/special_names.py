@@ -101,7 +101,7 @@ def _library() -> dict[str, Any]:
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
     found |= {name: getattr(itertools, name) for name in _ITERTOOLS}
-    found |= {name: getattr(collections, name) for name in ("defaultdict", "OrderedDict", "deque")}
+    found |= {name: getattr(collections, name) for name in ("defaultdict", "OrderedDict", "deque", "Counter")}
     found |= {name: getattr(operator, name) for name in ("itemgetter", "attrgetter", "methodcaller")}
     found |= {name: getattr(math, name) for name in ("dist", "prod", "fsum")}
     found |= {"partial": functools.partial, "reduce": functools.reduce, "cmp_to_key": functools.cmp_to_key}

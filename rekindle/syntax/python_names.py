@@ -35,3 +35,19 @@ def _bound(node: ast.AST) -> Iterator[str]:
     if not isinstance(node, _SCOPES):
         for child in ast.iter_child_nodes(node):
             yield from _bound(child)
+
+
+def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names that the statements of ``function`` assign; those that only ``global`` and ``nonlocal`` name are none
+    of them."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            continue
+        if isinstance(node, (*_NAMED, ast.Name, ast.alias)):
+            found.update(_bound(node))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(node))
+    return found

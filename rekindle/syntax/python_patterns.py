@@ -46,6 +46,9 @@ from rekindle.syntax.views import (
 HAS_LENGTH: Final = "$has_length"
 """What asks whether something is a sequence of so many elements, or of at least so many."""
 
+WITHOUT: Final = "$without"
+"""What gives the items of a dict but for some keys."""
+
 POSITIONAL: Final = "$positional"
 """What gives the attribute of an object that stands at a place of its class's ``__match_args__``."""
 
@@ -189,12 +192,13 @@ class _Patterns:
             self.read(part, Select.create(range, subject, Ident.create(range, name)))
 
     def _mapping(self, pattern: ast.MatchMapping, subject: Expr, range: SourceRange) -> None:
-        if pattern.rest is not None:
-            raise refuse("match_pattern", range)
-        for key, part in zip(pattern.keys, pattern.patterns, strict=True):
-            wanted = self.builder.expr(key)
+        keys = self.builder.exprs(pattern.keys)
+        for wanted, part in zip(keys, pattern.patterns, strict=True):
             self._ask(BinOp.create(range, "in", wanted, subject))
             self.read(part, Subscript.create(range, subject, [wanted]))
+        if pattern.rest is not None:
+            without = Var.create(range, Ident.create(range, WITHOUT))
+            self.case.captures[pattern.rest] = Apply.create(range, without, [subject, *keys])
 
 
 def _number(range: SourceRange, value: int) -> Expr:

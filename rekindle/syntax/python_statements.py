@@ -12,7 +12,7 @@ from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
-from rekindle.syntax.python_names import names_bound_by
+from rekindle.syntax.python_names import assigned_names, names_bound_by
 from rekindle.syntax.python_patterns import match_statement
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
@@ -79,6 +79,8 @@ class StatementBuilder(ExpressionBuilder):
         super().__init__(source, places, diagnostics)
         # Comments are not in ``ast``: where there may be any that tell types, our lexer finds them.
         self._lexer = Lexer(source) if _TYPE_COMMENT.search(source.text) else None
+        self._function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+        """The function whose statements are read."""
         self._statements: dict[type[ast.stmt], Callable[[Any], Stmt]] = {
             ast.Expr: self._expression_statement,
             ast.Assign: self._assign,
@@ -94,6 +96,7 @@ class StatementBuilder(ExpressionBuilder):
             ast.Try: self._try,
             ast.Delete: self._delete,
             ast.FunctionDef: self._nested_function,
+            ast.Global: self._global,
             ast.Nonlocal: self._nonlocal,
             ast.Match: lambda node: match_statement(node, self, self.stmts),
             ast.Import: self._import,
@@ -157,6 +160,12 @@ class StatementBuilder(ExpressionBuilder):
     def _nonlocal(self, node: ast.Nonlocal) -> Stmt:
         range = self.range_of(node)
         return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
+
+    def _global(self, node: ast.Global) -> Stmt:
+        """It means nothing where the function only reads the variables, which it does without."""
+        if self._function is None or assigned_names(self._function).intersection(node.names):
+            raise refuse("global", self.range_of(node))
+        return bare(Pass, self.range_of(node))
 
     def _import(self, node: ast.Import) -> Stmt:
         range = self.range_of(node)
@@ -241,7 +250,9 @@ class StatementBuilder(ExpressionBuilder):
         if self._lexer is not None and self._lexer.type_comments:
             head = SourceRange(self.source, range.start, self._head_end(range.start))
             params, returns = apply_type_comments(self._lexer, head, self._first_statement(node), params, returns)
+        outer, self._function = self._function, node
         body = [] if signature_only else self.stmts(node.body)
+        self._function = outer
         range = self._until(node, body) if body else range
         return Def.create(range, self._defined_name(node), params, returns, body)
 

@@ -26,7 +26,7 @@ STATEMENTS: dict[str, tuple[str, str, Cause]] = {
     "call_of_a_numpy_function": ("x10: Tensor", "a10 = numpy.sin(x10)", Cause.DYNAMIC_BEHAVIOUR),
     "set_of_tuples": ("n11: int", "a11 = {(n11, 2)}", Cause.UNSUPPORTED_CONSTRUCT),
     "byte_string": ("", "a12 = b'y'", Cause.UNSUPPORTED_CONSTRUCT),
-    "global": ("", "global g13", Cause.UNSUPPORTED_CONSTRUCT),
+    "global": ("", "global g13; g13 = 1", Cause.UNSUPPORTED_CONSTRUCT),
     "loop_over_an_int": ("n14: int", "for i14 in n14: a14 = i14 + 'a'", Cause.TYPE_MISMATCH),
     "call_of_an_int": ("n15: int", "a15 = n15(1)", Cause.UNSUPPORTED_CONSTRUCT),
     "append_of_wrong_type": ("v16: List[int]", "v16.append('three')", Cause.TYPE_MISMATCH),

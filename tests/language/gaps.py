@@ -34,6 +34,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "autograd_functions.written_in_place": "the program calls the Python function 'AddsInPlace.apply'",
     "autograd_functions.forward_that_raises": "the program calls the Python function 'Fails.apply'",
     "autograd_functions.HoldsFunctions": "the program calls the Python function 'Scaled.apply'",
+    "exceptions.texts_of_keys": _TRY,
     "operators_past.masked": "the program calls the Python function 'sum'",
     "operators_past.masked_in_a_dtype": "the program calls the Python function 'cumsum'",
     "operators_past.unravelled": "the program calls the Python function 'unravel_index'",
@@ -110,6 +111,7 @@ OTHERWISE_IN_TORCH: dict[str, str] = {
     "python_texts.folded_and_printable": "torch.jit's runtime lowers the letters that Python folds, and no others",
     "python_operators.rounded_to_digits_of_variables": _FORMATS,
     "library_functions.logarithm_of_nothing": "torch.jit's mathematics gives infinity and nan where Python's raises",
+    "collection_kinds.copied_and_limited": "what is a deque in Python is a list in TorchScript",
     "collection_kinds.deque_as_a_result": "what is a deque in Python is a list in TorchScript",
     "made_attributes.ReadsWhatIsNotThere": "what no method has made yet is saved empty",
 }

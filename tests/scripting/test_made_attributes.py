@@ -33,3 +33,10 @@ def test_what_was_not_made_yet_is_not_there() -> None:
     for _ in range(2):
         with pytest.raises(AttributeError, match=r"^'Counts' object has no attribute 'calls'$"):
             rekindle.script(Counts()).calls
+
+
+def test_programs_see_what_python_assigns() -> None:
+    compiled = rekindle.script(Counts())
+    compiled.calls = 5
+    assert compiled(torch.ones(2)).sum().item() == 14.0
+    assert compiled.calls == 6

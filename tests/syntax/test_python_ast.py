@@ -219,7 +219,7 @@ REFUSED = {
     ),
     "async def": ("    async def g(): pass\n", "Asynchronous functions are not supported.", "async def g(): pass"),
     "class": ("    class A: pass\n", "Classes within functions are not supported.", "class A: pass"),
-    "global": ("    global y\n", "'global' is not supported.", "global y"),
+    "global": ("    global y\n    y = x\n", "'global' is not supported.", "global y"),
 }
 
 

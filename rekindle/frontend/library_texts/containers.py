@@ -94,7 +94,7 @@ def repeated_text(text: str, times: int):
 
 COLLECTIONS: Final = """
 def appendleft_(q, x):
-    q.insert(0, x)
+    put_at(q, 0, x)
 
 def popleft_(q):
     if len(q) == 0:
@@ -108,12 +108,12 @@ def pop_(q):
 
 def extendleft_(q, xs):
     for x in xs:
-        q.insert(0, x)
+        put_at(q, 0, x)
 
 def rotate_(q, n: int = 1):
     if len(q) > 0:
         for _ in range(n % len(q)):
-            q.insert(0, removed(q, -1))
+            put_at(q, 0, removed(q, -1))
 
 def shorten_left(q, at_most: int):
     while len(q) > at_most:

@@ -19,6 +19,7 @@ from rekindle.ir.types import (
     NONE,
     ClassType,
     DictType,
+    EnumType,
     FunctionType,
     InterfaceType,
     ListType,
@@ -224,6 +225,12 @@ def _list(out: Text, node: Node, printer: FunctionPrinter) -> None:
 def _dict(out: Text, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     assert isinstance(type, DictType)
+    if printer.importable and isinstance(type.key, EnumType):
+        raise UnsupportedError(
+            f"a {type.annotation} cannot be saved: TorchScript has no dicts whose keys are members of enums",
+            node.range,
+            hint="take the names or the values of the members as keys",
+        )
     uses = printer.uses(node.inputs)
     pairs: list[str | Text] = [
         Text(node.range).add(key, ": ", value) for key, value in zip(uses[::2], uses[1::2], strict=True)
@@ -324,10 +331,18 @@ def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
     _add(out, f"^{name}()", printer.uses(node.inputs))
 
 
+def _raise(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    if len(node.inputs) == 3 and printer.importable:
+        _add(out, "ops.prim.RaiseException", printer.uses(node.inputs)[:2])  # TorchScript knows no arguments but a text
+    else:
+        _write_operator(out, node, printer)
+
+
 _SPECIAL: Final[dict[str, _Writer]] = {
     "prim::Constant": _constant,
     "prim::Uninitialized": _uninitialized,
     "prim::PythonOp": _python_call,
+    "prim::RaiseException": _raise,
     **dict.fromkeys(
         ("aten::IntImplicit", "aten::FloatImplicit", "aten::ComplexImplicit", "aten::ScalarImplicit"),
         _typed("annotate"),

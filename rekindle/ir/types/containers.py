@@ -63,7 +63,9 @@ class DictType(Type):
     def annotation(self) -> str:
         if self.is_set:
             return f"{'Set' if self.python == 'set' else 'FrozenSet'}[{self.key.annotation}]"
-        return f"{_DICTS[self.python]}[{self.key.annotation}, {self.value.annotation}]"
+        if self.python == "Counter":
+            return f"Counter[{self.key.annotation}]"
+        return f"{_DICTS[self.python.partition(':')[0]]}[{self.key.annotation}, {self.value.annotation}]"
 
     @property
     def contained(self) -> tuple[Type, ...]:
@@ -76,7 +78,7 @@ class DictType(Type):
         return isinstance(other, DictType) and self.key == other.key and _same_but_refinement(self.value, other.value)
 
 
-_DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "OrderedDict"}
+_DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "OrderedDict", "Counter": "Counter"}
 
 
 def _same_but_refinement(wide: Type, narrow: Type) -> bool:

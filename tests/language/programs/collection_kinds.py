@@ -1,7 +1,7 @@
 """``collections``: dicts that make values, dicts with an order, lists that grow at both ends."""
 
-from collections import OrderedDict, defaultdict, deque
-from typing import DefaultDict, Deque, Dict, List, Tuple
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import DefaultDict, Deque, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -157,7 +157,34 @@ def deque_as_a_result(n: int) -> Deque[int]:
     return deque(range(n))
 
 
-@refused("library.deque", UnsupportedError, "a deque of a program has no maxlen")
+@program("library.deque", (5,), (0,), torch="refuses")
+def the_last_three(n: int) -> List[int]:
+    q: Deque[int] = deque(maxlen=3)
+    sums: List[int] = []
+    for i in range(n):
+        q.append(i)
+        sums.append(sum(q))
+    return sums
+
+
+@program("library.deque", *NUMBERS, torch="refuses")
+def at_most_so_many(xs: List[int]) -> Tuple[List[int], Optional[int], int]:
+    q = deque(xs, maxlen=2)
+    q.extend([7, 8, 9])
+    q.appendleft(0)
+    q.extendleft([5])
+    q.append(4)
+    return list(q), q.maxlen, len(q)
+
+
+@program("library.deque", *NUMBERS, torch="refuses")
+def copied_and_limited(xs: List[int]) -> "Deque[int]":
+    q = deque(xs, 3)
+    q.append(1)
+    return q.copy()
+
+
+@refused("library.deque", UnsupportedError, "how many elements a deque holds at most must be a constant here")
 def of_at_most(n: int) -> int:
     return len(deque([1, 2], maxlen=n))
 
@@ -167,7 +194,95 @@ def text_of_a_deque(n: int) -> str:
     return str(deque([n]))
 
 
-@refused("library.defaultdict", UnsupportedError, "what makes the values of a defaultdict is int, float, bool, str")
-def made_by_a_lambda(n: int) -> int:
-    d = defaultdict(lambda: 5)
-    return d["a"] + n
+def _five() -> int:
+    return 5
+
+
+@program("library.defaultdict", *WORDS, torch="refuses")
+def made_by_a_lambda(words: List[str]) -> Dict[str, int]:
+    found = defaultdict(lambda: 5)
+    for word in words:
+        found[word] += 1
+    return {"new": found["new"], **found}
+
+
+@program("library.defaultdict", *WORDS, torch="refuses")
+def made_by_a_function(words: List[str]) -> Dict[str, int]:
+    found: DefaultDict[str, int] = defaultdict(_five)
+    for word in words:
+        found[word] *= 2
+    return found
+
+
+@program("library.defaultdict", *WORDS, torch="refuses")
+def lists_that_begin_with_something(words: List[str]) -> Dict[str, List[int]]:
+    found = defaultdict(lambda: [-1])
+    for i, word in enumerate(words):
+        found[word].append(i)
+    return dict(found)
+
+
+@program("library.defaultdict", *WORDS, torch="refuses")
+def dicts_of_dicts(words: List[str]) -> Dict[str, Dict[str, int]]:
+    found: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for word in words:
+        found[word][word + word] += 1
+    return {word: dict(counts) for word, counts in found.items()}
+
+
+@refused("library.defaultdict", UnsupportedError, "what makes the values of a defaultdict reads 'n', a variable around")
+def made_of_a_variable(n: int) -> int:
+    found = defaultdict(lambda: n * 2)
+    return found["a"]
+
+
+@program("library.counter", *WORDS, torch="refuses")
+def counts(words: List[str]) -> Tuple[int, int, int, bool]:
+    found = Counter(words)
+    return found["a"], found["other"], len(found), "other" in found
+
+
+@program("library.counter", *WORDS, torch="refuses")
+def counted_one_by_one(words: List[str]) -> Dict[str, int]:
+    found = Counter()
+    for word in words:
+        found[word] += 1
+    return dict(found)
+
+
+@program("library.counter", ("hello",), ("",), torch="refuses")
+def most_common_letters(text: str) -> Tuple[List[Tuple[str, int]], List[Tuple[str, int]]]:
+    return Counter(text).most_common(), Counter(letter for letter in text if letter != "h").most_common(1)
+
+
+@program("library.counter", *WORDS, torch="refuses")
+def counters_that_change(words: List[str]) -> Tuple[List[Tuple[str, int]], int, List[str]]:
+    found = Counter(words)
+    found.update(["a", "q"])
+    found.update({"b": 3})
+    found.subtract(["a", "z"])
+    del found["q"], found["never"]
+    return sorted(found.items()), found.total(), list(found.elements())
+
+
+@program("library.counter", (["a", "b", "a"], ["a", "c"]), ([], ["x"]), torch="refuses")
+def counters_together(a: List[str], b: List[str]) -> List[Dict[str, int]]:
+    first, second = Counter(a), Counter(b)
+    return [dict(first + second), dict(first - second), dict(first & second), dict(first | second)]
+
+
+@program("library.counter", ([1, 2, 1], [2, 1, 1]), ([], [0]), torch="refuses")
+def counters_compared(a: List[int], b: List[int]) -> Tuple[bool, bool, bool]:
+    return Counter(a) == Counter(b), Counter(a) != Counter(b), Counter(a) == Counter({1: 2, 2: 1, 3: 0})
+
+
+@program("library.counter", *NUMBERS, torch="refuses")
+def given_back(xs: List[int]) -> "Counter[int]":
+    found: Counter[int] = Counter(xs)
+    found[7] += 2
+    return found.copy()
+
+
+@refused("library.counter", UnsupportedError, "a Counter has no text in a program")
+def text_of_a_counter(words: List[str]) -> str:
+    return str(Counter(words))

@@ -413,3 +413,31 @@ def arguments_of_an_exception(n: int) -> int:
         return 10 // n
     except ZeroDivisionError as error:
         return len(error.args)
+
+
+@program("statement.raise_arguments", (5,), (-1,))
+def raises_a_key(n: int) -> int:
+    if n > 0:
+        raise KeyError(n)
+    raise KeyError("text")
+
+
+@program("statement.raise_arguments", (5,), (-1,))
+def raises_with_several(n: int) -> int:
+    if n > 0:
+        raise ValueError("too large", n)
+    raise IndexError(n, 2.5, None)
+
+
+@program("statement.raise_arguments exception.text", (5,), (-1,), torch="refuses")
+def texts_of_keys(n: int) -> List[str]:
+    texts: List[str] = []
+    try:
+        raise KeyError(n)
+    except KeyError as error:
+        texts.append(str(error))
+    try:
+        raise KeyError(str(n))
+    except KeyError as error:
+        texts.append(str(error))
+    return texts

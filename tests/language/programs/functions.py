@@ -295,6 +295,12 @@ async def coroutine(n: int) -> int:
     return n
 
 
+@program("statement.global", (3,), (-1,), torch="refuses")
+def global_constant(n: int) -> float:
+    global FACTOR
+    return FACTOR * n
+
+
 @refused("statement.global", UnsupportedError, "'global' is not supported.")
 def global_statement(n: int) -> int:
     global FACTOR

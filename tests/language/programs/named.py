@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import SchemaError, UndefinedNameError, UnsupportedError
+from rekindle.errors import UndefinedNameError, UnsupportedError
 from tests.language.corpus import known_to_torch, program, refused
 
 
@@ -113,14 +113,22 @@ class EnumOfStringsInModule(torch.nn.Module):
         return x
 
 
-@refused(
-    "enum.dict_key",
-    SchemaError,
-    "no overload of 'aten::__getitem__'",
-)
-def enum_keys(color: Color) -> int:
-    sizes: Dict[Color, int] = {Color.RED: 1, Color.BLUE: 2}
-    return sizes[color]
+@program("enum.dict_key", (Color.RED,), (Color.BLUE,), torch="refuses")
+def enum_keys(color: Color) -> Tuple[int, bool, int, int]:
+    sizes: Dict[Color, int] = {Color.RED: 1}
+    there = color in sizes
+    sizes[Color.BLUE] = 2
+    return sizes[color], there, sizes.get(color, 7), len(sizes)
+
+
+@program("enum.dict_key exception.of_python", (Color.RED,), (Color.BLUE,), torch="refuses")
+def enum_keys_in_a_loop(color: Color) -> Dict[Color, str]:
+    names: Dict[Color, str] = {}
+    for member in Color:
+        names[member] = member.name
+    del names[color]
+    removed = [member for member in names if member != color]
+    return {member: names[member] + "!" for member in removed}
 
 
 @program("namedtuple.fields", (Point(1, 2.0),), (Point(-1, 0.5),))

@@ -230,3 +230,13 @@ def imports_of_names(x: float) -> float:
     import torch.nn.functional as F
 
     return math.sqrt(x) + down(x) + pi + F.relu(torch.tensor(x)).item()
+
+
+@program("statement.match", ({"a": 1, "b": 2},), ({"c": 1},), torch="refuses")
+def matches_the_rest_of_a_dict(d: Dict[str, int]) -> Tuple[int, Dict[str, int]]:
+    match d:
+        case {"a": x, **rest}:
+            return x, rest
+        case {**everything}:
+            return -1, everything
+    return 0, d
