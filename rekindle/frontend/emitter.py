@@ -76,6 +76,7 @@ from rekindle.syntax.views import (
     For,
     GivenUp,
     If,
+    LocalClass,
     LocalImport,
     NoneLiteral,
     Nonlocal,
@@ -170,6 +171,9 @@ def emit_body(
 def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
     return FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
 
+
+define_class: Callable[[Resolver, LocalClass, Graph], SugaredValue] | None = None
+"""A slot: what a class that a function defines means. :mod:`rekindle.scripting.resolver` fills it."""
 
 import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = None
 """A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
@@ -343,6 +347,13 @@ class FunctionEmitter(AttemptEmitter):
         if import_object is None:
             raise UnsupportedError("imports within functions are not supported here", tree.range)
         found = import_object(self.resolver, statement, self.graph)
+        self.environment.assign(statement.name, tree.range, found)
+
+    def _emit_local_class(self, tree: Tree) -> None:
+        statement = LocalClass(tree)
+        if define_class is None:
+            raise UnsupportedError("classes within functions are not supported here", tree.range)
+        found = define_class(self.resolver, statement, self.graph)
         self.environment.assign(statement.name, tree.range, found)
 
     def _emit_break(self, tree: Tree) -> None:
@@ -632,6 +643,7 @@ class FunctionEmitter(AttemptEmitter):
         "pass": _emit_pass,
         "nonlocal": _emit_nonlocal,
         "local_import": _emit_import,
+        "local_class": _emit_local_class,
         "break": _emit_break,
         "continue": _emit_continue,
         "delete": _emit_delete,

@@ -17,6 +17,7 @@ from rekindle.syntax.views import (
     Handler,
     Lambda,
     ListLiteral,
+    LocalClass,
     LocalImport,
     Raise,
     Return,
@@ -63,6 +64,8 @@ def _names(tree: Tree) -> Iterator[str]:
         yield from GivenUp(tree).names
     if tree.kind == Def.KIND:
         yield Def(tree).name.name
+    if tree.kind == LocalClass.KIND:
+        yield LocalClass(tree).name
     if tree.kind == LocalImport.KIND:
         yield LocalImport(tree).name
     if tree.kind == Handler.KIND and Handler(tree).name:

@@ -1,20 +1,22 @@
 """How a compiled function finds the names that it does not assign: as Python would, in its closure and its globals."""
 
 from __future__ import annotations
+import __future__
 
+import ast
 import importlib
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
-from rekindle.errors import SourceRange, UndefinedNameError
+from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend import emitter
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.scripting.python_values import sugared_value
-from rekindle.syntax.views import LocalImport
+from rekindle.syntax.views import LocalClass, LocalImport
 
 _MISSING: Final = object()
 
@@ -26,6 +28,10 @@ class PythonResolver:
     """
 
     def __init__(self, *scopes: Mapping[str, Any], forms: Mapping[str, SugaredValue] | None = None) -> None:
+        self.local_classes: dict[str, Any] = {}
+        """Classes that the function defines, as far as it has been compiled."""
+        self._made: dict[int, Any] = {}
+        self.qualname = ""
         self.scopes = scopes
         self.forms = forms or {}
         """Names that mean a sugared value here: ``super`` within a method."""
@@ -40,7 +46,42 @@ class PythonResolver:
     ) -> PythonResolver:
         """The names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
         scopes = (closure_of(function), function.__globals__, classes_in_annotations(function), names or {})
-        return cls(*scopes, forms=forms)
+        found = cls(*scopes, forms=forms)
+        found.qualname = function.__qualname__
+        return found
+
+    def local_class(self, statement: LocalClass) -> Any:
+        """The class that ``statement`` defines within the function, made once.
+
+        Raises:
+            UnsupportedError: Python cannot make it before the function runs.
+        """
+        known = self._made.get(statement.line)
+        if known is not None:
+            return known
+        names: dict[str, Any] = {}
+        for scope in reversed(self.scopes):
+            names.update(scope)
+        indent = statement.text[: len(statement.text) - len(statement.text.lstrip())]
+        text = f"def _():\n{statement.text}\n{indent}return {statement.name}\n"
+        tree = ast.increment_lineno(ast.parse(text), statement.line - 2)
+        future = names.get("annotations") is __future__.annotations
+        flags = __future__.annotations.compiler_flag if future else 0
+        try:
+            code = compile(tree, statement.range.source.filename or "<unknown>", "exec", flags, True)
+            exec(code, names)  # noqa: S102 - what the function would run, from its own source
+            made = names["_"]()
+        except Exception as error:
+            raise UnsupportedError(
+                f"the class '{statement.name}' cannot be made while the function is compiled: {error}", statement.range
+            ) from error
+        if isinstance(made, type):
+            made.__qualname__ = f"{self.qualname}.<locals>.{statement.name}"
+        self._made[statement.line] = made
+        if not self.local_classes:
+            self.scopes = (self.local_classes, *self.scopes)
+        self.local_classes[statement.name] = made
+        return made
 
     def find(self, name: str) -> Any:
         """The Python object called ``name``; a marker where there is none."""
@@ -90,6 +131,16 @@ def _import(resolver: Resolver, statement: LocalImport, graph: Graph) -> Sugared
 
 
 emitter.import_object = _import
+
+
+def _define(resolver: Resolver, statement: LocalClass, graph: Graph) -> SugaredValue:
+    """What a class within a function means: Python makes it when the function is compiled."""
+    assert isinstance(resolver, PythonResolver)
+    cls = resolver.local_class(statement)
+    return sugared_value(cls, statement.range, graph, resolver, statement.name)
+
+
+emitter.define_class = _define
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:

@@ -51,3 +51,20 @@ def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             waiting.extend(ast.iter_child_nodes(node))
     return found
+
+
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
+    """The names of the parameters."""
+    given = function.args
+    found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    found += [item for item in (given.vararg, given.kwarg) if item is not None]
+    return [item.arg for item in found]
+
+
+def names_within(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The parameters and variables of a function."""
+    assigned = set() if isinstance(function, ast.Lambda) else assigned_names(function)
+    return assigned.union(parameters_of(function))

@@ -12,7 +12,13 @@ from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
-from rekindle.syntax.python_names import assigned_names, names_bound_by
+from rekindle.syntax.python_names import (
+    FUNCTIONS,
+    assigned_names,
+    names_bound_by,
+    names_within,
+    parameters_of,
+)
 from rekindle.syntax.python_patterns import match_statement
 from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
@@ -33,6 +39,7 @@ from rekindle.syntax.views import (
     Handler,
     Ident,
     If,
+    LocalClass,
     LocalImport,
     NoneLiteral,
     Nonlocal,
@@ -96,6 +103,7 @@ class StatementBuilder(ExpressionBuilder):
             ast.Try: self._try,
             ast.Delete: self._delete,
             ast.FunctionDef: self._nested_function,
+            ast.ClassDef: self._local_class,
             ast.Global: self._global,
             ast.Nonlocal: self._nonlocal,
             ast.Match: lambda node: match_statement(node, self, self.stmts),
@@ -260,6 +268,22 @@ class StatementBuilder(ExpressionBuilder):
         if node.decorator_list:
             raise refuse("nested_decorator", self.range_of(node.decorator_list[0]))
         return self.function(node)
+
+    def _local_class(self, node: ast.ClassDef) -> Stmt:
+        """Python makes the class when the program is compiled; what only the function's run tells it cannot know."""
+        range = self.range_of(node)
+        if self._function is None:
+            raise refuse("nested_class", range)
+        classes = {item.name for item in ast.walk(self._function) if isinstance(item, ast.ClassDef)}
+        own = (assigned_names(self._function) | set(parameters_of(self._function))) - classes
+        # A name that a method assigns itself, or takes, is its own.
+        inner = {name for item in ast.walk(node) if isinstance(item, FUNCTIONS) for name in names_within(item)}
+        if any(isinstance(part, ast.Name) and part.id in own - inner for part in ast.walk(node)):
+            raise refuse("class_of_variables", range)
+        starts = [self.start_of(node), *(self.start_of(item) for item in node.decorator_list)]
+        line = self.source.line_index(min(starts))
+        text = self.source.text[self.source.line_starts[line] : range.end]
+        return LocalClass.create(range, node.name, self.source.first_line + line, text)
 
     def _head_end(self, start: int) -> int:
         """Behind the colon of the function that begins at ``start``."""

@@ -19,6 +19,10 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
         "Move this function out, to the level of its module.",
     ),
     "nested_class": ("Classes within functions are not supported.", "Move this class out, to the level of its module."),
+    "class_of_variables": (
+        "A class within a function that reads the function's variables is not supported.",
+        "Give its objects what they need as arguments of __init__.",
+    ),
     "class_in_class": ("Classes within classes are not supported.", "Move this class out, to the level of its module."),
     "async_def": ("Asynchronous functions are not supported.", "Use fork and wait to run work at the same time."),
     "async_for": ("Asynchronous for loops are not supported.", "Use fork and wait to run work at the same time."),

@@ -151,7 +151,7 @@ def f(x, n: int):
     def inner(y):
         return y + nowhere
     class Local:  #! unsupported construct
-        pass
+        size = n
     global counter  #! unsupported construct
     counter = math.floor(n)
     z = inner(Local())

@@ -68,6 +68,7 @@ PAST_TORCH = (
     "inherited_classes",
     "known_objects",
     "libraries_past",
+    "local_classes",
     "library_functions",
     "made_attributes",
     "modules_past",

@@ -218,7 +218,11 @@ REFUSED = {
         "d",
     ),
     "async def": ("    async def g(): pass\n", "Asynchronous functions are not supported.", "async def g(): pass"),
-    "class": ("    class A: pass\n", "Classes within functions are not supported.", "class A: pass"),
+    "class": (
+        "    class A: b = x\n",
+        "A class within a function that reads the function's variables is not supported.",
+        "class A: b = x",
+    ),
     "global": ("    global y\n    y = x\n", "'global' is not supported.", "global y"),
 }
 

@@ -69,6 +69,7 @@ from rekindle.syntax.views.statements import (
     GivenUp as GivenUp,
     Handler as Handler,
     If as If,
+    LocalClass as LocalClass,
     LocalImport as LocalImport,
     Nonlocal as Nonlocal,
     Pass as Pass,

@@ -213,6 +213,30 @@ class Nonlocal(Stmt):
         return [Ident(tree).name for tree in self.tree.subtrees()]
 
 
+class LocalClass(Stmt):
+    """``class Name: …`` within a function: its text, decorators included, and the line of its file where that
+    begins."""
+
+    KIND = "local_class"
+    __slots__ = ()
+
+    @classmethod
+    def create(cls, range: SourceRange, name: str, line: int, text: str) -> LocalClass:
+        return cls._build(range, name, str(line), text)
+
+    @property
+    def name(self) -> str:
+        return self.tree.string(0)
+
+    @property
+    def line(self) -> int:
+        return int(self.tree.string(1))
+
+    @property
+    def text(self) -> str:
+        return self.tree.string(2)
+
+
 class LocalImport(Stmt):
     """``from module import attribute as name``, and ``import module as name`` without an attribute, as
     ``(local_import name module attribute)``. Leading dots of a module are those of the source."""

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import UndefinedNameError, UnsupportedError
+from rekindle.errors import UndefinedNameError
 from tests.language.corpus import program, refused
 
 
@@ -442,14 +442,6 @@ def match_statement(n: int) -> int:
             return 1
         case _:
             return 2
-
-
-@refused("statement.class_inside", UnsupportedError, "Classes within functions are not supported.")
-def class_inside(n: int) -> int:
-    class Inner:
-        pass
-
-    return n
 
 
 @program("statement.nonlocal", (1,), (5,), torch="refuses")
