@@ -27,7 +27,7 @@ from rekindle.ir.records import FunctionRecord
 MOST_NODES: Final = 200_000
 """So many nodes of a run are looked at, and no more."""
 
-_SILENT: Final = frozenset({"prim::Print", "aten::warn", "aten::save"})
+_SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten::save"})
 
 
 class _LongEnough(Exception):

@@ -34,7 +34,7 @@ from rekindle.ir.types import ClassType, FunctionType
 from rekindle.runtime.lowering import is_writable
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
-_LEFT_OUT: Final = frozenset({"prim::Print", "aten::save"})
+_LEFT_OUT: Final = frozenset({"prim::Print", "archive::Print", "aten::save", "aten::manual_seed", "aten::seed"})
 _REFUSED: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
 
 _KNOWN_SOONER: Final = (

@@ -68,8 +68,18 @@ _NO_GRADIENTS: Final = (
     None,
 )
 
+_PRINTS: Final = ("this prints, and an exported program cannot", "remove the call", "nothing is printed")
+_SEEDS: Final = (
+    "this seeds a generator of random numbers, and an exported program cannot",
+    "seed it before the program is called",
+    "nothing is seeded",
+)
+
 _NEVER: Final[dict[str, tuple[str, str, str | None]]] = {
-    "prim::Print": ("this prints, and an exported program cannot", "remove the call", "nothing is printed"),
+    "prim::Print": _PRINTS,
+    "archive::Print": _PRINTS,
+    "aten::manual_seed": _SEEDS,
+    "aten::seed": _SEEDS,
     "aten::save": ("this writes a file, and an exported program cannot", "remove the call", "no file is written"),
     "prim::PythonOp": (
         "this calls Python, and an exported program cannot",

@@ -101,6 +101,23 @@ assert before"""
     )
 
 
+def seeded(x: Tensor) -> Tensor:
+    torch.manual_seed(3)
+    return x + torch.rand(4)
+
+
+def test_seeds() -> None:
+    assert (
+        told(seeded, X)
+        == """\
+'seeded' cannot be exported: this seeds a generator of random numbers, and an exported program cannot
+  File "here"
+        torch.manual_seed(3)
+        ^^^^^^^^^^^^^^^^^
+Hint: seed it before the program is called"""
+    )
+
+
 def none_or_tensor(x: Tensor) -> Optional[Tensor]:
     if x.sum() > 0:
         return None
