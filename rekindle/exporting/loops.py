@@ -420,6 +420,18 @@ class _Functions:
         operands = loop.operands
         self.written = list(operands.written)
         self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
+        self.sizes = {key: place for key, leaf in self.read.items() if (place := self._place_of(leaf)) is not None}
+        """The numbers that are sizes of tensors: which tensor, and which of its sizes. An iteration asks the tensor."""
+        self.read = {key: leaf for key, leaf in self.read.items() if key not in self.sizes}
+
+    def _place_of(self, leaf: Any) -> tuple[LeafKey, int] | None:
+        if not isinstance(leaf, SymInt):
+            return None
+        for key, tensor in self.read.items():
+            for index, size in enumerate(tensor.shape if isinstance(tensor, Tensor) else ()):
+                if isinstance(size, SymInt) and size.node.expr == leaf.node.expr:
+                    return key, index
+        return None
 
     def first(self) -> tuple[Tensor, ...]:
         """What is carried into the first iteration."""
@@ -441,17 +453,17 @@ class _Functions:
         given = apart([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (Late, SymInt)):
             limit = self.loop.limit
-            given.append(limit.tensor if isinstance(limit, Late) else limit)
+            given.append(number_as_tensor(limit))
         return given
 
     def goes_on(self, counter: Tensor, *rest: Any) -> Tensor:
         """Whether there is another iteration."""
         limit, condition = self.loop.limit, self.loop.condition
         result: Any = True
-        if isinstance(limit, Late):
+        if isinstance(limit, (Late, SymInt)):
             result = Late("bool", torch.ops.aten.lt.Tensor(counter, rest[-1]))
         elif limit is not None:
-            result = Late("bool", torch.ops.aten.lt.Scalar(counter, rest[-1] if isinstance(limit, SymInt) else limit))
+            result = Late("bool", torch.ops.aten.lt.Scalar(counter, limit))
         if isinstance(condition, Slot):
             result = numbers.both(result, Late("bool", rest[condition.index]))
         return unaliased([numbers.condition_tensor(result)], [counter, *rest])[0]
@@ -464,22 +476,21 @@ class _Functions:
         replacements: dict[LeafKey, Any] = {
             key: from_operand(leaf, value) for (key, leaf), value in zip(self.read.items(), given, strict=False)
         }
+        replacements.update((key, replacements[tensor].shape[index]) for key, (tensor, index) in self.sizes.items())
         replacements.update((key, tensor.clone()) for key, tensor in zip(self.written, written, strict=True))
         copier = Copier(replacements)
         frames = machine.copied([loop.frame], copier)
         state = template.built(self._slot_values(slots), copier)
-        _begin(frames[0], self.node, Late("int", counter, self._limit(given)), state)
+        _begin(frames[0], self.node, Late("int", counter, self._limit()), state)
         world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
         changed = [replacements[key] for key in self.written]
         following = torch.ops.aten.add.Tensor(counter, 1)
         number = counter if self.iteration == 0 else torch.ops.aten.sub.Tensor(counter, self.iteration)
         return unaliased([following, *slot_tensors(template, world, number), *changed], [counter, *rest])
 
-    def _limit(self, given: Sequence[Any]) -> Any:
+    def _limit(self) -> int:
         limit = self.loop.limit
-        if limit is None or isinstance(limit, Late):
-            return -1
-        return given[-1] if isinstance(limit, SymInt) else limit
+        return limit if isinstance(limit, int) else -1
 
     def _slot_values(self, slots: Sequence[Tensor]) -> list[Any]:
         values: list[Any] = []

@@ -77,32 +77,8 @@ OPEN: dict[tuple[str, str], str] = {
         (
             (name, INDUCTOR)
             for name in (
-                "for.dynamic_argument",
-                "for.dynamic_size",
-                "for.write_row",
-                "for.nested",
-                "model.rnn_dynamic",
-                "hard.return_in_while_in_dynamic_for",
-                "hard.continue_and_breaks",
-                "hard.chunks",
-                "hard.backwards",
-                "hard.zip",
-                "hard.variable_behind",
-                "hard.list_of_states",
-                "hard.no_iterations",
-                "hard.append_and_break",
-                "hard.bidirectional",
-                "hard.scatter",
-                "hard.dynamic_int_as_size",
-            )
-        ),
-        "a loop over a size that is a symbol, which the loop is given; the simplest one by hand agrees",
-    ),
-    **dict.fromkeys(
-        (
-            (name, INDUCTOR)
-            for name in (
                 "hard.return_in_while_in_for",
+                "hard.continue_and_breaks",
                 "hard.collatz",
                 "hard.state_of_each_kind",
                 "hard.flags_and_averages",
@@ -114,7 +90,6 @@ OPEN: dict[tuple[str, str], str] = {
         (("state.flag", AOT_EAGER), ("state.flag", INDUCTOR), ("hard.flags_and_averages", AOT_EAGER)),
         "a float that is read off a buffer and taken for a constant; the simplest one by hand agrees",
     ),
-    ("hard.range_of_late", INDUCTOR): "a loop over a number that only the run tells",
     ("hard.numbers_of_tensors", INDUCTOR): "arithmetic of numbers that only the run tells",
     ("hard.rounding", AOT_EAGER): "arithmetic of numbers that only the run tells",
     ("hard.rounding", INDUCTOR): "arithmetic of numbers that only the run tells",
