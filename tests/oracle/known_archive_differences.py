@@ -23,6 +23,8 @@ REFUSED: dict[str, str] = {
     "language.modules.interface_variable": f"Squares{_UNION}",
     "language.statements.try_except": "'try' cannot be saved: TorchScript does not know it",
     "language.statements.with_inference_mode": f"{_PYTHON}'inference_mode'",
+    "language.named.enum_keys": "TorchScript has no dicts whose keys are members of enums",
+    "language.named.enum_keys_in_a_loop": "TorchScript has no dicts whose keys are members of enums",
     "oracle.interfaces.interface_branch": f"Shift{_UNION}",
     "oracle.interfaces.interface_reassigned": f"Shift{_UNION}",
     **{f"language.{name}": told for name, told in RUNS_HERE_ONLY.items()},
@@ -44,8 +46,21 @@ _MADE = "an archive has a value for every attribute, so that one that no method 
 _DEQUE = "to archives a deque is the list that holds it"
 _INT = "torch.jit's int() takes neither spaces around a number nor underscores within"
 _POPITEM = "torch.jit's popitem takes the first item"
+_ARGUMENTS = "to archives an exception has a text, and no other arguments"
+_DIGITS = "archives say functions of Python's library by operators of tensors, which print as calls of their own"
+_FOLD = "archives lower what Python folds"
 
 IN_TORCH: dict[str, str] = {
+    "language.collection_kinds.copied_and_limited": _DEQUE,
+    "language.exceptions.raises_a_key": _ARGUMENTS,
+    "language.exceptions.raises_with_several": _ARGUMENTS,
+    "language.expressions.rounding_to_digits": _FORMAT,
+    "language.library_functions.logarithm_of_nothing": _MATH,
+    "language.python_operators.rounded_to_digits_of_variables": _FORMAT,
+    "language.python_texts.folded_and_printable": _FOLD,
+    "language.python_texts.formatted_by_a_function": _FORMAT,
+    "language.python_texts.no_ints_to_any_base": _FORMAT,
+    "language.python_texts.no_ints_to_that_base": _FORMAT,
     "language.classes.linked_list": _RECURSIVE,
     "language.classes.parents_and_children": _RECURSIVE,
     "language.collection_kinds.deque_as_a_result": _DEQUE,
@@ -114,6 +129,7 @@ IN_TORCH_AT_FIRST: dict[str, str] = {
 FROM_TORCH: dict[str, str] = {
     name: IN_TORCH[name]
     for name in (
+        "language.exceptions.raises_a_key",
         "language.named.enum_identity",
         "language.python_texts.numbers_of_texts",
         "language.python_texts.special_numbers",
@@ -127,6 +143,15 @@ FROM_TORCH: dict[str, str] = {
 } | {"language.inference.penalty": "another text of the same error, which torch.jit's own code raises there"}
 
 SAVED_AGAIN: dict[str, str] = {
+    "language.collection_kinds.copied_and_limited": _DEQUE,
+    "language.exceptions.raises_a_key": _ARGUMENTS,
+    "language.exceptions.raises_with_several": _ARGUMENTS,
+    **{f"language.expressions.{name}": _DIGITS for name in ("math_fsum", "math_hypot", "math_log2")},
+    "language.expressions.rounding_to_digits": _DIGITS,
+    **{f"language.library_functions.{name}": _DIGITS for name in ("exact_sums", "logarithm_of_nothing")},
+    **{f"language.library_functions.{name}": _DIGITS for name in ("logarithms_and_roots", "neighbours")},
+    "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
+    "language.python_texts.folded_and_printable": _FOLD,
     "language.collection_kinds.deque_as_a_result": _DEQUE,
     "language.made_attributes.ReadsWhatIsNotThere": _MADE,
     "language.named.dataclass_default_factory": "a variable gets another number",
