@@ -35,6 +35,7 @@ from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import is_meaningful
+from rekindle.frontend.expectations import expected
 from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.none_checks import CheckedOptionals
@@ -48,7 +49,7 @@ from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import convert_value
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
     BOOL,
@@ -192,6 +193,13 @@ class _AssertionFailure(Expr):
     @property
     def message(self) -> Expr | None:
         return self._maybe(0, Expr)
+
+
+def _differs_in_length(type: Type, declared: Type) -> bool:
+    """Whether a tuple is declared to have another number of elements than it has."""
+    if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
+        return False
+    return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
 
 
 def _no_result(declared: Type) -> str:
@@ -513,6 +521,8 @@ class FunctionEmitter(AttemptEmitter):
     def _emit_return(self, statement: Return) -> None:
         declared = self.returns.declared
         value = self.emit_expression(statement.value, declared)
+        if declared is not None and self.returns.merged is None and _differs_in_length(value.type, declared):
+            declared = self.returns.declared = None  # ``-> tuple[Tensor]`` of what gives two: Python does not mind
         if declared is not None:
             value = self._as_declared(value, declared, statement)
             self.returns.merged = declared
@@ -542,7 +552,39 @@ class FunctionEmitter(AttemptEmitter):
         if condition is None:
             condition = self._unknown_condition(statement)
         if condition is not None:
-            self._emit_branches(statement.range, condition, statement.true_branch, statement.false_branch)
+            self._emit_expected(statement, condition)
+
+    def _emit_expected(self, statement: If, condition: Condition) -> None:
+        """The branches; of the one into which the module's attributes do not lead, what can be compiled."""
+        branches = [self._branch(statement.range, body) for body in (statement.true_branch, statement.false_branch)]
+        if condition.static is None and self.graph.none_checks is not None:
+            taken = expected(condition.value)
+            if taken is not MISSING:
+                other = 1 if taken else 0
+                body = (statement.true_branch, statement.false_branch)[other]
+                if body:
+                    branches[other] = Branch(partial(self._emit_unexpected, body), branches[other].range)
+        self.emit_choice(statement.range, condition, *branches)
+
+    def _emit_unexpected(self, statements: list[Stmt]) -> None:
+        """Statements that do not run as the module's attributes are. Where they cannot be compiled, they raise."""
+        saved, self.diagnostics = self.diagnostics, Diagnostics()
+        before = self.graph.insert_point.prev
+        try:
+            with self.keeping_if(lambda: not self.diagnostics.has_failed):
+                self.attempt(partial(self.emit_statements, statements))
+            told = self.diagnostics
+        finally:
+            self.diagnostics = saved
+        if not told.has_failed:
+            return
+        while self.graph.insert_point.prev is not before:
+            self.graph.insert_point.prev.destroy()
+        range = statements[0].range
+        why = told.problems[0].message.partition("\n")[0] if told.problems else "it needs what could not be compiled"
+        text = f"this branch was not compiled, because no attribute of the module led here: {why}"
+        message, name = (self.graph.insert_constant(item, range=range) for item in (text, "builtins.RuntimeError"))
+        self._insert_raise(message, name, range)
 
     def _unknown_condition(self, statement: If) -> Condition | None:
         """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that

@@ -83,6 +83,16 @@ class Explaining(Emission):
     def _trying(self) -> Iterator[None]:
         """Within, nothing of what the emitter learns is kept. The nodes that it makes are, in a graph that is lost
         anyway."""
+        saved, self.diagnostics = self.diagnostics, Diagnostics()
+        try:
+            with self.keeping_if(lambda: False):
+                yield
+        finally:
+            self.diagnostics = saved
+
+    @contextmanager
+    def keeping_if(self, is_good: Callable[[], bool]) -> Iterator[None]:
+        """What the emitter learns within is kept if it ``is_good`` at the end."""
         place, returns = self.place, self.returns
         frames: list[Frame] = []
         frame: Frame | None = place.frame
@@ -90,15 +100,17 @@ class Explaining(Emission):
             frames.append(frame)
             frame = frame.parent
         tables = [(dict(frame.types), dict(frame.sugared), dict(frame.undefined_because)) for frame in frames]
-        saved = (returns.merged, returns.is_uncertain, set(self.exited), dict(self.assumed), self.diagnostics)
-        self.diagnostics = Diagnostics()
+        saved = (returns.merged, returns.is_uncertain, set(self.exited), dict(self.assumed))
+        is_kept = False
         try:
             yield
+            is_kept = is_good()
         finally:
-            returns.merged, returns.is_uncertain, self.exited, self.assumed, self.diagnostics = saved
-            self.go_to(place)
-            for frame, table in zip(frames, tables, strict=True):
-                frame.types, frame.sugared, frame.undefined_because = table
+            if not is_kept:
+                returns.merged, returns.is_uncertain, self.exited, self.assumed = saved
+                self.go_to(place)
+                for frame, table in zip(frames, tables, strict=True):
+                    frame.types, frame.sugared, frame.undefined_because = table
 
     def _blame_assumption(self, error: CompileError, names: list[str], type: Type) -> None:
         listed = " and ".join(f"'{name}'" for name in names)

@@ -21,7 +21,7 @@ from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import convert_value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import NONE, ClassType, Type, UnionBase, mismatch_note, without_none
+from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 
 Given = Sequence["tuple[str, Parts]"]
@@ -78,6 +78,8 @@ class GenericFunction:
             return None
 
     def _fitted(self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph) -> SugaredValue:
+        if param.is_variadic and type == ANY:
+            return given  # whatever they are
         if param.takes_positional and isinstance(given, SugaredTuple):
             return SugaredTuple([self._converted(param, item, type, range, graph) for item in given.elements])
         if param.takes_keywords and isinstance(given, KeywordArguments):
@@ -111,7 +113,10 @@ class GenericFunction:
             raise self.result
         if self.result is not None or self.definition.return_type is None:
             return self.result
-        return parse_type_expression(self.definition.return_type, self.resolver)
+        found = parse_type_expression(self.definition.return_type, self.resolver)
+        # A wrapper gives what the function within it gives.
+        is_wrapper = any(param.is_variadic for param in self.definition.params)
+        return None if found == ANY and is_wrapper else found
 
     def call_compiled(self, range: SourceRange, graph: Graph, meanings: Mapping[str, SugaredValue]) -> SugaredValue:
         """Call what is compiled for ``meanings``: what each name means that the function does not assign itself."""

@@ -7,13 +7,12 @@ import types
 from collections.abc import Mapping
 from typing import Any, ForwardRef
 
-from rekindle.errors import CompileError, Diagnostics, NotScriptableError, UndefinedNameError
+from rekindle.errors import CompileError, Diagnostics, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
 from rekindle.frontend.emitter import Known
 from rekindle.frontend.signatures import Told
-from rekindle.frontend.sugared import Call, Resolver, SugaredValue
+from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
@@ -21,11 +20,11 @@ from rekindle.program.definition import define_function
 from rekindle.scripting import functions
 from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
 from rekindle.scripting.constants import plain
+from rekindle.scripting.decorators import forwarding, unwrapped, within_managers
 from rekindle.scripting.open_parameters import closed
-from rekindle.scripting.python_values import class_value
-from rekindle.scripting.resolver import PythonResolver, closure_of
+from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.python_ast import function_def
-from rekindle.syntax.views import Apply, Def, Expr, Ident, Param, Var, With, WithItem
+from rekindle.syntax.views import Def, Expr, Param
 
 
 def compile_function(
@@ -63,7 +62,11 @@ def _compile(
     diagnostics: Diagnostics,
 ) -> None:
     managers, function = unwrapped(function)
-    definition = function_def(function, record.basename, diagnostics=diagnostics)
+    forwarded = forwarding(function)
+    if forwarded is not None:
+        function, definition, forms = forwarded.function, forwarded.definition(record.basename), forwarded.names(forms)
+    else:
+        definition = function_def(function, record.basename, diagnostics=diagnostics, unwrap=False)
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
     if first is not None and definition.params:
@@ -101,63 +104,11 @@ def _compile(
     )
 
 
-def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
-    """The function that decorators have wrapped, and PyTorch's context managers among these (``@torch.no_grad()``),
-    the outermost first. What other decorators do is Python's affair."""
-    managers: list[Any] = []
-    found: Any = function
-    while True:
-        manager = _manager_of(found)
-        if manager is not None:
-            managers.append(manager)
-        inner = getattr(found, "__wrapped__", None)
-        if not isinstance(inner, types.FunctionType):
-            return managers, found
-        found = inner
-
-
-def _manager_of(function: types.FunctionType) -> Any:
-    """The context manager that ``function`` wraps another in; None where it is no such wrapper."""
-    if function.__code__.co_name != "decorate_context":
-        return None
-    factory = closure_of(function).get("ctx_factory")
-    return getattr(factory, "__self__", None)
-
-
-def within_managers(
-    definition: Def, managers: list[Any], forms: Mapping[str, SugaredValue]
-) -> tuple[Def, dict[str, SugaredValue]]:
-    """The definition with its body in ``with`` statements, and the names that these use."""
-    range = definition.range
-    names = {f"${index}": EnteredManager(manager) for index, manager in enumerate(managers)}
-    calls = [Apply.create(range, Var.create(range, Ident.create(range, name)), []) for name in names]
-    items = [WithItem.create(range, call, None) for call in calls]
-    body = [With.create(range, items, definition.body)]
-    wrapped = Def.create(range, definition.name, definition.params, definition.return_type, body)
-    return wrapped, {**forms, **names}
-
-
-class EnteredManager(SugaredValue):
-    """Makes a context manager like the one that decorates the function."""
-
-    def __init__(self, manager: Any) -> None:
-        self.manager = manager
-
-    def call(self, call: Call) -> SugaredValue:
-        cls = type(self.manager)
-        made = class_value(cls, call.range)
-        if made is None:
-            raise NotScriptableError(f"a function decorated with '{cls.__name__}' cannot be compiled", call.range)
-        mode = getattr(self.manager, "mode", None)
-        given = [] if mode is None else [CallArgument(constant=mode, range=call.range)]
-        return made.call(Call(call.range, call.graph, given))
-
-
 def default_arguments(function: types.FunctionType) -> dict[str, object]:
     """The values of the default arguments."""
     return {
         name: plain(parameter.default)
-        for name, parameter in inspect.signature(function).parameters.items()
+        for name, parameter in inspect.signature(function, follow_wrapped=False).parameters.items()
         if parameter.default is not inspect.Parameter.empty
     }
 

@@ -17,7 +17,8 @@ from rekindle.ir.types import TENSOR
 from rekindle.program.names import qualified_name
 from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
-from rekindle.scripting.compilation import annotated_types, default_arguments, unwrapped
+from rekindle.scripting.compilation import annotated_types, default_arguments
+from rekindle.scripting.decorators import unwrapped, within_managers
 from rekindle.scripting.functions import overloads_of
 from rekindle.scripting.open_parameters import open_parameters, without_open
 from rekindle.scripting.resolver import PythonResolver
@@ -37,8 +38,8 @@ def may_be_generic(function: types.FunctionType) -> bool:
 
 
 def _ask(function: types.FunctionType) -> bool:
-    managers, inner = unwrapped(function)
-    if managers or overloads_of(function):
+    _, inner = unwrapped(function)
+    if overloads_of(function):
         return False
     if takes_any_number(inner):
         return True
@@ -90,8 +91,10 @@ def make_generic(
     function: types.FunctionType, name: str, forms: Mapping[str, SugaredValue] | None = None
 ) -> GenericFunction:
     """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
-    _, inner = unwrapped(function)
-    definition = without_open(function_def(inner), inner)
+    managers, inner = unwrapped(function)
+    definition = without_open(function_def(inner, unwrap=False), inner)
+    if managers:
+        definition, forms = within_managers(definition, managers, forms or {})
     resolver = PythonResolver.of_function(inner, forms=forms)
     told, result = annotated_types(inner, definition, resolver)
     return GenericFunction(

@@ -75,6 +75,8 @@ class ModuleFacts:
     """Attributes that no program can use as values, and why; reported when one does."""
     objects: dict[str, object] = field(default_factory=dict)
     """Those among them that the compiler can know all the same: configurations, tables of functions."""
+    present: dict[str, object] = field(default_factory=dict)
+    """The strings, numbers and bools in attributes. Modules that hold others share the type."""
     items: tuple[str, ...] = ()
     """The names of a container's items, in order."""
     hooks_take_keywords: bool = False
@@ -110,6 +112,7 @@ class ConcreteModuleType:
         self.type = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True)
         for name, (type, kind) in facts.attributes.items():
             self.type.add_attribute(name, type, kind)
+            self.type.attributes[name].present = facts.present.get(name)
         for name, part in facts.submodules.items():
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
         self.type.constants.update(facts.constants)
@@ -268,6 +271,8 @@ class _Gatherer:
             found = self._declared_in_init(name) or found
         if isinstance(found, Type):
             self.facts.attributes[name] = (found, "attribute")
+            if isinstance(value, (str, int, float)) and name != "training":
+                self.facts.present[name] = value
         else:
             reason = declared.reason if isinstance(declared, NotInferable) else found.reason
             self.facts.failed[name] = reason + _advice(declared, value)

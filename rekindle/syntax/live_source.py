@@ -20,13 +20,15 @@ def describe(obj: Any) -> str:
     return f"'{module}.{name}'" if module else f"'{name}'"
 
 
-def source_of(obj: Any) -> Source:
+def source_of(obj: Any, *, unwrap: bool = True) -> Source:
     """The text of a function or class as it stands in its file, with its decorators, and where it stands there.
 
     The text keeps its indentation, so columns are those of the file and literals over several lines stay what they
-    are. Raises NotScriptableError where Python cannot tell the source.
+    are. Of a wrapper it is the source of what is within, unless ``unwrap`` is False. Raises NotScriptableError where
+    Python cannot tell the source.
     """
-    obj = inspect.unwrap(obj)
+    if unwrap:
+        obj = inspect.unwrap(obj)
     try:
         filename = inspect.getsourcefile(obj)
         lines, index = inspect.findsource(obj)

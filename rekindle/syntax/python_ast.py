@@ -27,13 +27,15 @@ def function_def(
     *,
     signature_only: bool = False,
     diagnostics: Diagnostics | None = None,
+    unwrap: bool = True,
 ) -> Def:
     """The definition of the Python function or method ``fn``, under ``name`` where given.
 
     With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
     of a function that Python runs. What the language leaves out goes to ``diagnostics`` where given, and the tree has
     a ``given_up`` in its place. Raises NotScriptableError where there is no source, and UnsupportedError at what the
-    language leaves out where there are no ``diagnostics``.
+    language leaves out where there are no ``diagnostics``. Of a wrapper it is the definition of the function within,
+    unless ``unwrap`` is False.
     """
     if getattr(fn, "__name__", "") == "<lambda>":
         raise NotScriptableError(
@@ -52,7 +54,7 @@ def function_def(
             )
         return builder.function(node, signature_only=signature_only)
 
-    definition = _read(fn, build, diagnostics)
+    definition = _read(fn, build, diagnostics, unwrap=unwrap)
     return definition if name is None or name == definition.name.name else definition.with_name(name)
 
 
@@ -77,9 +79,15 @@ def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ())
 _D = TypeVar("_D", Def, ClassDef)
 
 
-def _read(obj: Any, build: Callable[[ast.stmt, StatementBuilder], _D], diagnostics: Diagnostics | None = None) -> _D:
+def _read(
+    obj: Any,
+    build: Callable[[ast.stmt, StatementBuilder], _D],
+    diagnostics: Diagnostics | None = None,
+    *,
+    unwrap: bool = True,
+) -> _D:
     """What ``build`` makes of the one definition in the source of ``obj``."""
-    source = source_of(obj)
+    source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
         places = Places(source, first_line=2 if _is_indented(source) else 1)

@@ -61,6 +61,7 @@ _PROGRAMS: dict[str, Program] = {}
 PAST_TORCH = (
     "autograd_functions",
     "collection_kinds",
+    "decorated",
     "custom_operators",
     "exceptions",
     "functions_within",

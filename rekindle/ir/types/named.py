@@ -32,6 +32,8 @@ class ClassAttribute:
     """Whether a method assigns it first, so that objects do not have it from the start."""
     initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
     """What objects have in such a slot until then, where they have anything."""
+    present: object = field(default=None, compare=False, repr=False)
+    """What is in the slot of the module from which the class was made, where that is a string, a number or a bool."""
 
 
 @dataclass(slots=True)
