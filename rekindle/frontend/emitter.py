@@ -180,6 +180,10 @@ import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = N
 """A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
 
 
+_NOT_COMPILED: Final = "builtins.RuntimeError"
+"""What is raised where a branch is reached that was not compiled."""
+
+
 class _AssertionFailure(Expr):
     """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
 
@@ -583,8 +587,7 @@ class FunctionEmitter(AttemptEmitter):
         range = statements[0].range
         why = told.problems[0].message.partition("\n")[0] if told.problems else "it needs what could not be compiled"
         text = f"this branch was not compiled, because no attribute of the module led here: {why}"
-        message, name = (self.graph.insert_constant(item, range=range) for item in (text, "builtins.RuntimeError"))
-        self._insert_raise(message, name, range)
+        self._insert_raise([self.graph.insert_constant(item, range=range) for item in (text, _NOT_COMPILED)], range)
 
     def _unknown_condition(self, statement: If) -> Condition | None:
         """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that
