@@ -48,14 +48,23 @@ _KINDS_OF_CONTAINERS: Final = (
     *(typing.Iterable, typing.Sequence, typing.Collection, typing.Container),
 )
 
-_PLAIN: Final = (torch.Tensor, int, float, bool, str, complex, None, torch.Tensor | None)
+_PLAIN: Final = frozenset(map(id, (torch.Tensor, int, float, bool, str, complex, None, type(None))))
+_MADE_OF_OTHERS: Final = (list, dict, tuple, typing.Union, types.UnionType)
+
+
+def _is_plain(annotation: object) -> bool:
+    """Whether an annotation is one that programs have, whatever else is known: ``Optional[List[Tensor]]``."""
+    if id(annotation) in _PLAIN:
+        return True
+    if isinstance(annotation, (type, str)):
+        return False
+    parts = typing.get_args(annotation)
+    return bool(parts) and typing.get_origin(annotation) in _MADE_OF_OTHERS and all(map(_is_plain, parts))
 
 
 def says_nothing(annotation: object, resolver: PythonResolver) -> bool:
     """Whether an annotation means no type of programs: it asks for a function, for a container of whatever it may be,
     or for an object that only Python has. One that names what does not exist is an error, which is told elsewhere."""
-    if any(annotation is known for known in _PLAIN):
-        return False
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
         return True
     try:
@@ -81,10 +90,11 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
     """The parameters, and ``return``, whose annotations say nothing."""
     known = _found.get(function)
     if known is None:
-        resolver = PythonResolver.of_function(function)
-        annotations = annotations_of(function)
-        names = [name for name, annotation in annotations.items() if says_nothing(annotation, resolver)]
-        known = _found[function] = frozenset(names)
+        unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
+        resolver = PythonResolver.of_function(function) if unclear else None
+        known = _found[function] = frozenset(
+            name for name, item in unclear.items() if resolver is not None and says_nothing(item, resolver)
+        )
     return known
 
 

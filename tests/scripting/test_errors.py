@@ -671,9 +671,9 @@ def raises_with_a_code(n: int) -> int:
 
 
 def test_a_class_that_is_not_made_of_one_text() -> None:
-    """It is raised all the same, with the text of all that it was given."""
+    """It is raised with all that the program gives it."""
     compiled = rekindle.script(raises_with_a_code)
     assert compiled(1) == 1
     with pytest.raises(CodedError) as caught:
         compiled(-1)
-    assert str(caught.value) == "('negative', -1)"
+    assert (str(caught.value), caught.value.code) == ("negative", -1)
