@@ -2,7 +2,8 @@
 
 ``REFUSED`` cannot be saved here: what the refusal says. ``IN_TORCH`` are saved here and do something else once
 torch.jit has loaded them; ``FROM_TORCH`` are saved by torch.jit and do something else once they are loaded here.
-``SAVED_AGAIN`` are loaded here and saved again, and the text or the answer is another.
+``SAVED_AGAIN`` are loaded here and saved again, and the text or the answer is another; the texts of ``READ_BACK`` are
+other graphs when they are read.
 """
 
 from __future__ import annotations
@@ -141,6 +142,15 @@ FROM_TORCH: dict[str, str] = {
         "oracle.interfaces.IndexesLayers",
     )
 } | {"language.inference.penalty": "another text of the same error, which torch.jit's own code raises there"}
+
+READ_BACK: dict[str, str] = {
+    **{f"language.exceptions.{name}": _ARGUMENTS for name in ("raises_a_key", "raises_with_several")},
+    **{f"language.expressions.{name}": _DIGITS for name in ("rounding_to_digits", "math_log2")},
+    **{f"language.library_functions.{name}": _DIGITS for name in ("logarithms_and_roots", "logarithm_of_nothing")},
+    "language.library_functions.neighbours": _DIGITS,
+    "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
+    "language.python_texts.folded_and_printable": _FOLD,
+}
 
 SAVED_AGAIN: dict[str, str] = {
     "language.collection_kinds.copied_and_limited": _DEQUE,
