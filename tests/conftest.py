@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
-import numpy
 import pytest
 import torch
 
 from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
+from tests.support.seeds import SEED, seed_everything
 from tests.support.shares import keep_shares
-
-SEED = 20260
 
 # Every graph is verified after it is made and after each pass.
 os.environ["REKINDLE_VERIFY"] = "1"
@@ -60,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[CACHE_DIRECTORY] = folder
     # One thread: sums are added up in the same order on every machine, and workers do not fight for the cores.
     torch.set_num_threads(1)
+    seed_everything()  # some modules of tests draw while they are imported
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -69,7 +67,7 @@ def pytest_report_header(config: pytest.Config) -> str:
         told = "each test's own (derandomized)"
     else:
         told = str(seed) if seed is not None else "random; printed with a failure"
-    return f"seeds: random, numpy, torch {SEED} before each test; hypothesis {told}, profile {profile!r}"
+    return f"seeds: random, numpy, torch {SEED} before collection and each test; hypothesis {told}, profile {profile!r}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -96,9 +94,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(autouse=True)
 def _seeds() -> None:
-    random.seed(SEED)
-    numpy.random.seed(SEED)
-    torch.manual_seed(SEED)
+    seed_everything()
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.type_parser import parse_type
 from rekindle.ir.verifier import verify
+from tests.support.seeds import SEED
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -61,7 +62,8 @@ def test_types_come_back() -> None:
 def test_programs_run(page: Path, tmp_path: Path) -> None:
     """All of a page in one process of its own, one after the other: they may declare operators."""
     program = tmp_path / f"{page.stem}.py"
-    program.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    seeded = f"import torch; torch.manual_seed({SEED})"
+    program.write_text("\n".join([seeded, *blocks(page, "python")]), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         cwd=tmp_path,  # some save programs
