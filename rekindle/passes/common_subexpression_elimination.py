@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Final
 
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
-from rekindle.analysis.effects import PASSES_ON, heeds_modes, is_immutable, is_nondeterministic
+from rekindle.analysis.effects import PASSES_ON, heeds_modes, is_immutable, is_nondeterministic, sets_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Effects
 from rekindle.passes.changes import may_change
@@ -46,13 +47,23 @@ _Scope = dict[Hashable, Node]
 
 class _Elimination:
     def __init__(self, graph: Graph) -> None:
-        self.aliases = AliasDb(graph)
-        self.known_later: Memory = self.aliases.lasting
-        """What may be known to somebody once the call is over."""
-        for value in graph.outputs:
-            self.known_later |= self.aliases.reachable(value)
+        self.graph = graph
+        self.has_modes = any(_sets_modes_within(node) for node in graph.block.nodes)
         self.modes = 0
         """Counts the changes of modes."""
+
+    @cached_property
+    def aliases(self) -> AliasDb:
+        """Made when the first two nodes that look alike are met."""
+        return AliasDb(self.graph)
+
+    @cached_property
+    def known_later(self) -> Memory:
+        """What may be known to somebody once the call is over."""
+        found = self.aliases.lasting
+        for value in self.graph.outputs:
+            found |= self.aliases.reachable(value)
+        return found
 
     def block(self, block: Block, around: list[_Scope]) -> bool:
         """Walk ``block``; what stands before it is in ``around``, the innermost last."""
@@ -60,27 +71,27 @@ class _Elimination:
         own: _Scope = {}
         scopes = [*around, own]
         for node in block.nodes:
-            changes_modes = self.aliases.effects_of(node).sets_modes
+            changes_modes = self.has_modes and self.aliases.effects_of(node).sets_modes
             if node.blocks:
                 self.modes += changes_modes
                 for inner in node.blocks:
                     changed |= self.block(inner, scopes)
-            elif self._is_candidate(node):
+            elif _has_key(node):
                 key = self._key(node)
                 known = next((scope[key] for scope in reversed(scopes) if key in scope), None)
-                if known is None:
+                if known is None or not self._is_candidate(known):
                     own[key] = node
-                elif self._may_be_one(known, node) and may_change("merge with another", node):
+                elif (
+                    self._is_candidate(node)
+                    and self._may_be_one(known, node)
+                    and may_change("merge with another", node)
+                ):
                     self._merge(known, node)
                     changed = True
             self.modes += changes_modes
         return changed
 
     def _is_candidate(self, node: Node) -> bool:
-        if not node.outputs or node.kind in _LEFT_ALONE or is_nondeterministic(node):
-            return False
-        if any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values()):
-            return False
         effects = self.aliases.effects_of(node)
         if effects.has_side_effects or effects.writes or self.aliases.has_untracked_effects(node):
             return False
@@ -115,6 +126,21 @@ class _Elimination:
                 self.known_later |= self.aliases.reachable(mine)
         node.replace_all_uses_with(known)
         node.destroy()
+
+
+def _sets_modes_within(node: Node) -> bool:
+    """Whether the node, its blocks and its subgraph counted, may change a mode."""
+    if sets_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
+        return True
+    subgraph = node.attributes.get("Subgraph")
+    return isinstance(subgraph, Graph) and any(_sets_modes_within(inner) for inner in subgraph.block.nodes)
+
+
+def _has_key(node: Node) -> bool:
+    """Whether the node, as far as it can be told from itself, may be one with another that looks like it."""
+    if not node.outputs or node.kind in _LEFT_ALONE or is_nondeterministic(node):
+        return False
+    return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())
 
 
 _VIEWS: Final = frozenset(
