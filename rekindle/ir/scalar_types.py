@@ -25,6 +25,7 @@ _DTYPE_NAMES: Final = (
     *("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16", "uint32", "uint64"),
     *("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7"),
     *("int1", "int2", "int3", "int4", "int5", "int6", "int7", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+    "bcomplex32",
 )
 
 DTYPES: Final[tuple[torch.dtype | None, ...]] = tuple(getattr(torch, name, None) for name in _DTYPE_NAMES)

@@ -19,7 +19,7 @@ import torch
 
 from rekindle.errors import ParseError, Source
 from rekindle.ir.literals import read_number, read_string
-from rekindle.ir.scalar_types import LAYOUT_NUMBERS, MEMORY_FORMAT_NUMBERS, number_of
+from rekindle.ir.scalar_types import DTYPE_NUMBERS, LAYOUT_NUMBERS, MEMORY_FORMAT_NUMBERS
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.type_parser import Annotated, Resolver, TypeReader, parse_type as parse_type
 from rekindle.ir.types import (
@@ -241,9 +241,11 @@ def _unfit(token: Token, formal: Annotated) -> ParseError:
 
 
 def _dtype_names() -> dict[str, int]:
-    """Every name under which torch knows a dtype: ``float32`` and ``float``."""
+    """Every name under which torch knows a dtype: ``float32`` and ``float``. A newer torch may have others, which no
+    schema names."""
     known = {name: getattr(torch, name) for name in dir(torch)}
-    return {name: number_of(value) for name, value in known.items() if isinstance(value, torch.dtype)}
+    dtypes = {name: value for name, value in known.items() if isinstance(value, torch.dtype)}
+    return {name: DTYPE_NUMBERS[value] for name, value in dtypes.items() if value in DTYPE_NUMBERS}
 
 
 _DTYPE_NAMES: Final = _dtype_names()

@@ -31,8 +31,8 @@ _GIVEN: Final = object()
 
 def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
     """The class of which ``obj`` is the ``apply``; None where it is something else."""
-    if not isinstance(obj, types.MethodType) or obj.__name__ != "apply":
-        return None
+    if not isinstance(obj, (types.MethodType, types.BuiltinMethodType)) or obj.__name__ != "apply":
+        return None  # since PyTorch 2.15 ``apply`` is no Python function
     owner = obj.__self__
     return owner if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) else None
 

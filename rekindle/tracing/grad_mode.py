@@ -6,11 +6,12 @@ in which it is entered.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 import torch
@@ -21,8 +22,6 @@ from rekindle.ir.types import NONE, TENSOR
 from rekindle.scripting.context_managers import class_type_of
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.places import current_place
-
-_APPLY: Final = vars(torch.autograd.Function)["apply"].__func__.__code__
 
 
 @dataclass(slots=True, eq=False)
@@ -49,8 +48,8 @@ class GradMode:
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
         """The code entered ``manager``, which set the mode."""
-        if not enabled and _custom_function() is not None:
-            return
+        if not enabled and not getattr(manager, "prev", True) and _custom_function() is not None:
+            return  # it was off there already
         self._wanted.append(_Region(enabled, place, manager))
 
     def leave(self, manager: object) -> None:
@@ -107,26 +106,51 @@ class GradMode:
     def _within_custom_function(self) -> bool:
         """Whether the mode is off because a ``torch.autograd.Function`` runs. What it calls is recorded as if it stood
         outside, so that gradients exist; whose they are is told."""
-        frame = _custom_function()
-        if frame is None:
+        found = _custom_function()
+        if found is None:
             return False
-        name = frame.f_locals["cls"].__name__
-        is_own = frame.f_locals["cls"].__module__.startswith("torch.")
-        if not is_own and any(isinstance(x, torch.Tensor) and x.requires_grad for x in frame.f_locals["args"]):
+        function, frame = found
+        is_own = function.__module__.startswith("torch.")
+        if not is_own and any(isinstance(x, torch.Tensor) and x.requires_grad for x in _arguments(frame)):
             self._tell(
-                f"the backward method of {name}",
+                f"the backward method of {function.__name__}",
                 "left out",
                 "gradients are those of what its forward method calls",
             )
         return True
 
 
-def _custom_function() -> FrameType | None:
-    """The call of ``apply`` that runs the forward method of a ``torch.autograd.Function``, if one does."""
+def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
+    """The ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its caller
+    may stand in no frame: since PyTorch 2.15 ``apply`` is no Python function."""
+    methods = {
+        function.forward.__code__: function
+        for function in _subclasses(torch.autograd.Function)
+        if isinstance(function.forward, FunctionType)
+    }
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not _APPLY:
+    while frame is not None:
+        function = methods.get(frame.f_code)
+        if function is not None:
+            return function, frame
         frame = frame.f_back
-    return frame
+    return None
+
+
+def _subclasses(cls: type[torch.autograd.Function]) -> Iterator[type[torch.autograd.Function]]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _arguments(frame: FrameType) -> list[object]:
+    """What the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    found = [frame.f_locals.get(name) for name in code.co_varnames[:count]]
+    if code.co_flags & inspect.CO_VARARGS:
+        found.extend(frame.f_locals.get(code.co_varnames[count], ()))
+    return found
 
 
 def enter_mode(graph: Graph, enabled: bool, place: SourceRange) -> Value:

@@ -7,6 +7,7 @@ import warnings
 
 def silence() -> None:
     """Inside of ``warnings.catch_warnings()``: let ``torch.jit.script`` and its kin be called."""
-    warnings.filterwarnings(
-        "ignore", r".torch\.jit\.\w+. is (deprecated|not supported in Python 3\.14\+)", DeprecationWarning
-    )
+    for category in (DeprecationWarning, FutureWarning):  # the second since PyTorch 2.15
+        warnings.filterwarnings(
+            "ignore", r".torch\.jit\.\w+. is (deprecated|not supported in Python 3\.14\+)", category
+        )
