@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.counters import CounterEmitter
-from rekindle.frontend.inference import LIST, NUMBER, Origin, kind_of_origin
+from rekindle.frontend.inference import DICT, LIST, NOTHING, NUMBER, SET, Origin, kind_of_origin
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.recovery import names_in
@@ -32,6 +32,7 @@ from rekindle.ir.types import (
     Type,
     unify_all,
     unshaped,
+    without_none,
 )
 from rekindle.syntax.views import (
     Assign,
@@ -81,10 +82,26 @@ class AssignmentEmitter(CounterEmitter):
                 self._assign_one(statement, targets[0], value)
             else:
                 self._assign_first(Origin(statement.tree, kind), targets[0], value)
+        elif kind_of_origin(value) in (NOTHING, NUMBER) and all(map(_is_variable, targets)):
+            self._assign_to_each(targets, value)
         else:
             found = self.emit_sugared(value)
             for target in targets:
                 self._assign(target, found, value.range)
+
+    def _assign_to_each(self, targets: Sequence[Expr], value: Expr) -> None:
+        """``a = b = None``: each variable may turn out to hold something else."""
+        kind = kind_of_origin(value)
+        assert kind is not None
+        first = self.emit_expression(value)
+        for target in targets:
+            origin = Origin(target.tree, kind)
+            type = self._first_type(origin, target)
+            if kind == NUMBER:
+                self._assign(target, SimpleValue(self._number_as(first, type, value.range)), value.range)
+            else:
+                self._assign_as(target, SimpleValue(first), type, value.range)
+            self._remember(origin, target)
 
     def _declared(self, annotation: Expr) -> Type | None:
         """The type that the annotation of a variable means; None where it means what only Python has."""
@@ -100,19 +117,52 @@ class AssignmentEmitter(CounterEmitter):
 
     def _assign_first(self, origin: Origin, target: Expr, value: Expr) -> None:
         """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
-        variable = self.environment.frame.variable(Var(target.tree).name.name)
-        outer = self.environment.frame.find_type(variable)
-        type = self.evidence.type_of(origin)
+        type = self._first_type(origin, target)
         if origin.kind == NUMBER:
             number = self.emit_expression(value)
-            if type is None and outer is not None and self.environment.find_origin(variable) is not None:
-                type = outer  # it is assigned anew what it began with
             self._assign(target, SimpleValue(self._number_as(number, type, value.range)), value.range)
         elif type is None:
             self._assign(target, self.emit_sugared(value), value.range)
         else:
             self._assign_annotated(target, value, type)
-        self.environment.frame.origins[variable] = origin
+        self._remember(origin, target)
+
+    def _assign_side_by_side(self, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
+        """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
+        found: list[tuple[Expr, Expr, Origin | None, Type | None, SugaredValue]] = []
+        for target, value in zip(targets, values, strict=True):
+            kind = kind_of_origin(value)
+            origin = None if kind is None else Origin(value.tree, kind)
+            type = None if origin is None else self._first_type(origin, target)
+            if kind == NUMBER:
+                number = self._number_as(self.emit_expression(value), type, value.range)
+                found.append((target, value, origin, None, SimpleValue(number)))
+            else:
+                found.append((target, value, origin, type, self.emit_sugared(value, 1, type)))
+        for target, value, origin, type, meaning in found:
+            self._assign_as(target, meaning, type, value.range)
+            if origin is not None:
+                self._remember(origin, target)
+
+    def _first_type(self, origin: Origin, target: Expr) -> Type | None:
+        """The type that a variable is to have of which this assignment does not tell all; None where nothing else has
+        told."""
+        frame = self.environment.frame
+        variable = frame.variable(Var(target.tree).name.name)
+        around = None if frame.parent is None else frame.parent.find_type(variable)
+        if around is not None and _is_emptied(origin, around):
+            return around
+        type = self.evidence.type_of(origin)
+        if type is None and origin.kind == NUMBER and self.environment.find_origin(variable) is not None:
+            return frame.find_type(variable)  # it is assigned anew what it began with
+        return type
+
+    def _remember(self, origin: Origin, target: Expr) -> None:
+        frame = self.environment.frame
+        variable = frame.variable(Var(target.tree).name.name)
+        around = None if frame.parent is None else frame.parent.find_type(variable)
+        if around is None or not _is_emptied(origin, around):
+            frame.origins[variable] = origin
 
     def _number_as(self, number: Value, type: Type | None, range: SourceRange) -> Value:
         """The number with which a variable begins that becomes a ``type``."""
@@ -132,8 +182,13 @@ class AssignmentEmitter(CounterEmitter):
         )
 
     def _assign_annotated(self, target: Expr, value: Expr, type: Type) -> None:
-        found = self.emit_sugared(value, 1, type)
-        if target.tree.kind == Var.KIND:
+        self._assign_as(target, self.emit_sugared(value, 1, type), type, value.range)
+
+    def _assign_as(self, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
+        """Assign to a target that is to be of the type, where one is told; ``range`` is the place of the value."""
+        if type is None:
+            self._assign(target, found, range)
+        elif target.tree.kind == Var.KIND:
             name = Var(target.tree).name.name
             if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
                 known = found.value.type
@@ -145,15 +200,19 @@ class AssignmentEmitter(CounterEmitter):
             select = Select(target.tree)
             owner = self.emit_sugared(select.value)
             owner.declare_attribute(target.range, select.selector.name, type)
-            owner.set_attribute(target.range, self.graph, select.selector.name, found.as_value(value.range, self.graph))
+            owner.set_attribute(target.range, self.graph, select.selector.name, found.as_value(range, self.graph))
         else:
-            self._assign(target, found, value.range)
+            self._assign(target, found, range)
 
     def _assign_one(self, statement: Assign, target: Expr, value: Expr) -> None:
         kind = target.tree.kind
         if kind == TupleLiteral.KIND or kind == ListLiteral.KIND:
             items = _items(target)
             starred = _check_targets(items, target.range)
+            values = TupleLiteral(value.tree).items if value.tree.kind == TupleLiteral.KIND else []
+            if len(values) == len(items) and all(map(_is_variable, items)) and any(map(kind_of_origin, values)):
+                self._assign_side_by_side(items, values)
+                return
             found = self.emit_sugared(value, len(items) - starred)
             self._unpack(items, found, value.range)
         elif kind == Subscript.KIND:
@@ -350,6 +409,20 @@ class AssignmentEmitter(CounterEmitter):
 def _wanted(current: Value) -> Type | None:
     """The type that a literal is to have where it is added to ``current``."""
     return current.type if isinstance(current.type, ListType) else None
+
+
+def _is_variable(target: Expr) -> bool:
+    return target.tree.kind == Var.KIND
+
+
+def _is_emptied(origin: Origin, around: Type) -> bool:
+    """Whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it holds."""
+    known = without_none(around)
+    return isinstance(known, ListType) if origin.kind == LIST else _is_dict(origin, known)
+
+
+def _is_dict(origin: Origin, type: Type) -> bool:
+    return origin.kind in (DICT, SET) and isinstance(type, DictType)
 
 
 def _items(target: Expr) -> list[Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import torch
 
@@ -16,7 +16,7 @@ from rekindle.frontend.special_forms import CaughtException, ExceptionClass, Spe
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
-from rekindle.ir.graph import Value
+from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import MISSING
 from rekindle.ir.types import (
     ANY,
@@ -33,6 +33,7 @@ from rekindle.ir.types import (
     TensorType,
     Type,
     UnionBase,
+    UnionType,
     unify,
     union,
     union_members,
@@ -156,36 +157,47 @@ class ConditionEmitter(ExpressionEmitter):
         return found
 
     def _choice(self, expr: BinOp) -> Value:
-        """``n or 3`` as a value: one of the two, as in Python. Where they have no type in common it is a bool, and of
-        tensors too, as in TorchScript."""
+        """``n or 3`` as a value: one of the two, as in Python. Of tensors it is a bool, as in TorchScript."""
         chain = [expr]
         while chain[-1].lhs.tree.kind in ("and", "or") and not _is_chain(chain[-1].lhs.tree):
             chain.append(BinOp(chain[-1].lhs.tree))
         first = chain[-1].lhs
         if _asks(first):
-            return self.emit_condition(expr).value
-        value = self.emit_expression(first)
-        if value.type == BOOL or isinstance(value.type, TensorType):
+            found = self.emit_condition(first)
+        else:
+            value = self.emit_expression(first)
+            if value.type != BOOL and not isinstance(value.type, TensorType):
+                for each in reversed(chain):
+                    value = self._one_of(each, value)
+                return value
             found = Condition(self.to_bool(value, first.range), static=constant_bool(value))
-            for each in reversed(chain):
-                found = self._either_side(each, found)
-            return found.value
-        for each in reversed(chain):
-            value = self._one_of(each, value)
-        return value
+        for count, each in enumerate(reversed(chain), 1):
+            joined = self._either_side(each, found, as_value=True)
+            if isinstance(joined, Value):
+                for rest in chain[-count - 1 :: -1]:
+                    joined = self._one_of(rest, joined)
+                return joined
+            found = joined
+        return found.value
 
     def _one_of(self, expr: BinOp, lhs: Value) -> Value:
         condition = self.to_bool(lhs, expr.lhs.range)
         branches = (lambda: lhs, lambda: self.emit_expression(expr.rhs))
         if expr.operator == "and":
             branches = (branches[1], branches[0])
-        node, true, false = self.branch(expr.range, condition, Refinements(), *branches)
-        common = unify(unshaped(true.type), unshaped(false.type))
-        if common is None:
-            for block in node.blocks:
-                with self.graph.inserting_at_end(block):
-                    block.replace_output(0, self.to_bool(block.outputs[0], expr.range))
-            common = BOOL
+        return self._either(*self.branch(expr.range, condition, Refinements(), *branches))
+
+    def _either(self, node: Node, *values: Value) -> Value:
+        """The result of an ``if`` whose branches end in ``values``."""
+        a, b = (unshaped(value.type) for value in values)
+        common = unify(a, b, default_to_union=True)
+        assert common is not None
+        if isinstance(common, UnionType):  # TorchScript looks for a smaller type unless both are said to be this one
+            for block, value in zip(node.blocks, values, strict=True):
+                if value.type != common:
+                    with self.graph.inserting_at_end(block):
+                        cast = self.insert_node("prim::unchecked_cast", node.range, [value], [common])
+                    block.replace_output(0, cast.output)
         return node.add_output(common)
 
     def _comparison_chain(self, expr: BinOp) -> Condition:
@@ -219,29 +231,50 @@ class ConditionEmitter(ExpressionEmitter):
         )
         return node.add_output(BOOL)
 
-    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition:
-        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
+    @overload
+    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition: ...
+
+    @overload
+    def _either_side(self, expr: BinOp, lhs: Condition, *, as_value: bool) -> Condition | Value: ...
+
+    def _either_side(self, expr: BinOp, lhs: Condition, *, as_value: bool = False) -> Condition | Value:
+        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides.
+
+        ``as_value`` asks for one of the two as it is: no Condition, where the right side is no bool.
+        """
         is_or = expr.operator == "or"
         if lhs.static is is_or:
             return lhs  # the right side is never asked, and need not even compile
         if lhs.static is not None:
             self.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
-            rhs = self.emit_condition(expr.rhs)
-            return Condition(rhs.value, _joined(is_or, lhs, rhs), rhs.static)
-        found: list[Condition] = []
+            only = self._side(expr.rhs, as_value=as_value)
+            return only if isinstance(only, Value) else Condition(only.value, _joined(is_or, lhs, only), only.static)
+        found: list[Condition | Value] = []
 
         def decided() -> Value:
             return self.graph.insert_constant(is_or, range=expr.range)
 
         def asked() -> Value:
-            found.append(self.emit_condition(expr.rhs))
-            return found[0].value
+            side = self._side(expr.rhs, as_value=as_value)
+            found.append(side)
+            return side if isinstance(side, Value) else side.value
 
         branches = (decided, asked) if is_or else (asked, decided)
-        node, _, _ = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
-        rhs = found[0]
+        node, true, false = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
+        (rhs,) = found
+        if isinstance(rhs, Value):
+            return self._either(node, true, false)
         static = is_or if rhs.static is is_or else None
         return Condition(node.add_output(BOOL), _joined(is_or, lhs, rhs), static)
+
+    def _side(self, expr: Expr, *, as_value: bool) -> Condition | Value:
+        """The right side of ``and`` or ``or``: a condition, or what it is where that is asked for and no bool."""
+        if not as_value or (_asks(expr) and expr.tree.kind != "and"):
+            return self.emit_condition(expr)
+        value = self.emit_expression(expr)
+        if value.type == BOOL or isinstance(value.type, TensorType):
+            return Condition(self.to_bool(value, expr.range), static=constant_bool(value))
+        return value
 
     def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         condition = self.emit_condition(expr.condition)

@@ -20,7 +20,7 @@ from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import BOOL, ClassType, NoneType, Type, UnionBase, without_none
+from rekindle.ir.types import BOOL, ClassType, NoneType, Type, UnionBase, UnionType, without_none
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Expr, Starred, Stmt
 
@@ -259,6 +259,8 @@ class Emission:
             return self.graph.insert_constant(False, range=range)
         if isinstance(value.type, UnionBase) and value.type.is_optional:
             return self._present_and_true(value, range)
+        if isinstance(value.type, UnionType):
+            return self._truth_of_each(value, list(value.type.members), range)
         result = GLOBALS["bool"].call(Call(range, self.graph, [CallArgument(value, range=range)]))
         found = result.as_value(range, self.graph)
         if found.type != BOOL:
@@ -275,6 +277,25 @@ class Emission:
             Refinements(),
             lambda: self.to_bool(self.without_none(value, range), range),
             lambda: self.graph.insert_constant(False, range=range),
+        )
+        return node.add_output(BOOL)
+
+    def _truth_of_each(self, value: Value, members: list[Type], range: SourceRange) -> Value:
+        """``bool(value)`` of what may be of one of several types."""
+        first, *rest = members
+
+        def cast(type: Type) -> Value:
+            return self.insert_node("prim::unchecked_cast", range, [value], [type]).output
+
+        if not rest:
+            return self.to_bool(cast(first), range)
+        asked = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [first]}).output
+        node, _, _ = self.branch(
+            range,
+            asked,
+            Refinements(),
+            lambda: self.to_bool(cast(first), range),
+            lambda: self._truth_of_each(value, rest, range),
         )
         return node.add_output(BOOL)
 

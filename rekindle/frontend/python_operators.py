@@ -31,6 +31,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionBase,
+    UnionType,
     without_none,
 )
 from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript
@@ -276,11 +277,12 @@ class PythonOperatorEmitter(IterationEmitter):
         return SimpleValue(self.insert("aten::format", call.range, template, *values))
 
     def _truth(self, call: Apply, hint: Type | None) -> SugaredValue | None:
-        """``bool(x)`` of what may be None, which is false."""
+        """``bool(x)`` of what may be None, which is false, or of one of several types."""
         if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
             return None
         value = self.emit_expression(call.inputs[0])
-        if self.graph.none_checks is None or not value.type.is_optional:
+        is_one_of = isinstance(value.type, UnionType)
+        if self.graph.none_checks is None or not (value.type.is_optional or is_one_of):
             return self._of_emitted(call, value)
         return SimpleValue(self.to_bool(value, call.range))
 

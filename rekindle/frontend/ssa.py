@@ -163,21 +163,42 @@ def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
 
 def _visit_loop(node: Node, scope: _Scope) -> None:
     body, condition = node.blocks
-    assigned = _visit_block(body, scope)
-    _visit_block(condition, scope)
+    entered = _Scope(node.owning_block, scope, scope.as_printed, _widened(body, scope))
+    assigned = _visit_block(body, entered)
+    _visit_block(condition, entered)
     for name in scope.in_order(assigned.types):
         type = scope.find(name)
         if type is None:
             # The loop may not run at all, so that the variable is not there behind it.
             continue
         # The body may run any number of times: what it starts from is of the first type or of the body's.
-        joined = unify(type, assigned.types[name]) or type
+        joined = entered.types.get(name) or unify(type, assigned.types[name]) or type
         node.add_input(_load(node, name, type).insert_before(node).output)
         carried = body.add_input(name if is_meaningful_name(name) else "", joined)
         body.prepend(_store(node, name, carried))
         body.add_output(body.append(_load(node, name, assigned.types[name])).output)
         _add_stored_output(node, name, joined)
         scope.types[name] = joined
+
+
+def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
+    """The variables of ``scope`` that are of a wider type in the loop's body than before the loop: whatever is assigned
+    at any place of it may be there when the body runs again, or behind the loop, by way of ``break``."""
+    found: dict[str, Type] = {}
+    _widen(body, scope, found)
+    return found
+
+
+def _widen(block: Block, scope: _Scope, found: dict[str, Type]) -> None:
+    for node in block.nodes:
+        if node.kind == "prim::Store":
+            name = node.get_string("name")
+            before = found.get(name) or scope.find(name)
+            joined = None if before is None else unify(before, node.input.type)
+            if joined is not None and joined != before:
+                found[name] = joined
+        for inner in node.blocks:
+            _widen(inner, scope, found)
 
 
 def is_meaningful_name(name: str) -> bool:
@@ -240,10 +261,16 @@ def _continue_block(block: Block, loop: Node | None) -> None:
 
 def _replace_jump(jump: Node, loop: Node) -> None:
     graph = jump.graph
+    held: list[tuple[str, Value]] = []
     if jump.kind == "prim::BreakStmt":
         # At the top: were it here, the exit transform would see something to guard.
         condition = graph.block.prepend(graph.create_constant(False, range=jump.range)).output
     else:
+        # What the condition finds out of variables is for the next iteration, not for what stands behind the jump.
+        for node in loop.blocks[1].nodes:
+            if node.kind == "prim::Store":
+                load = _load(jump, node.get_string("name"), node.input.type).insert_before(jump)
+                held.append((node.get_string("name"), load.output))
         condition = _clone_before(loop.blocks[1], jump)
     continuation = graph.create("prim::LoopContinuation", [condition], outputs=0, range=jump.range)
     for carried in loop.blocks[0].outputs:
@@ -251,6 +278,8 @@ def _replace_jump(jump: Node, loop: Node) -> None:
         load = graph.create_clone(carried.node, _no_inputs).insert_before(jump)
         continuation.add_input(load.output)
     continuation.insert_before(jump)
+    for name, value in held:
+        _store(jump, name, value).insert_before(jump)
     jump.destroy()
 
 

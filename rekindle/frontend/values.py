@@ -525,14 +525,24 @@ class BuiltinFunction(SugaredValue):
         if kind in LOOK_AT_SETS:
             args = given_sets(kind, args, call.graph, call.range)
         try:
-            return SimpleValue(
-                insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
-            )
+            made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
+            if call.targets and _gives_nothing(kind, made, itself):
+                made = call.graph.insert_constant(None, range=call.range)
+            return SimpleValue(made)
         except SchemaError:
             made = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
             if made is None:
                 raise
             return SimpleValue(made)
+
+
+def _gives_nothing(kind: str, made: Value, itself: CallArgument | None) -> bool:
+    """Whether Python gives None where the operator gives the list that was changed, or no result."""
+    if itself is None:
+        return False
+    if made.type == TupleType(()):
+        return True
+    return isinstance(made.type, ListType) and kind == "aten::append"
 
 
 class FunctionValue(StaticValue):

@@ -78,6 +78,7 @@ PAST_TORCH = (
     "python_operators",
     "python_texts",
     "recursion_and_patterns",
+    "searches",
     "sets",
     "stars",
 )
