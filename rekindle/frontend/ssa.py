@@ -163,7 +163,7 @@ def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
 
 def _visit_loop(node: Node, scope: _Scope) -> None:
     body, condition = node.blocks
-    entered = _Scope(node.owning_block, scope, scope.as_printed, _widened(body, scope))
+    entered = _Scope(scope.block, scope, scope.as_printed, _widened(body, scope))
     assigned = _visit_block(body, entered)
     _visit_block(condition, entered)
     for name in scope.in_order(assigned.types):

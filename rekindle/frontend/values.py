@@ -530,10 +530,10 @@ class BuiltinFunction(SugaredValue):
                 made = call.graph.insert_constant(None, range=call.range)
             return SimpleValue(made)
         except SchemaError:
-            made = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
-            if made is None:
+            found = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
+            if found is None:
                 raise
-            return SimpleValue(made)
+            return SimpleValue(found)
 
 
 def _gives_nothing(kind: str, made: Value, itself: CallArgument | None) -> bool:
