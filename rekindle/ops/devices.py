@@ -76,6 +76,7 @@ def is_scripting() -> bool:
     return True
 
 
+@implements("aten::_is_tracing() -> bool")  # since PyTorch 2.15
 @implements("aten::_get_tracing_state() -> bool")
 def is_tracing() -> bool:
     """False: what runs compiled is not being traced."""

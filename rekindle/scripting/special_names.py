@@ -69,6 +69,7 @@ def _constant_functions() -> list[tuple[Any, object]]:
         (torch.compiler.is_dynamo_compiling, False),
         (torch.compiler.is_exporting, False),
         (torch._C._get_tracing_state, False),
+        (vars(torch._C)["_is_tracing"], False),
         (vars(torch._C)["_are_functorch_transforms_active"], False),
     ]
     names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like")

@@ -63,6 +63,10 @@ def forbidden_torchscript() -> Iterator[None]:
         raise AssertionError("\n".join(traps.sprung))
 
 
+_BUILTIN_CALLS = ("c_call", "c_return") if sys.version_info[:2] == (3, 12) else ("c_call",)
+"""Python 3.12 tells of the calls of C++ methods only when they return."""
+
+
 class _Traps:
     """The profile function, and what it caught."""
 
@@ -77,7 +81,7 @@ class _Traps:
         if event == "call":
             if frame.f_code.co_filename in self._watched_files:
                 self._on_call(frame)
-        elif event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
+        elif event in _BUILTIN_CALLS and frame.f_code.co_filename.startswith(PACKAGE):
             self._on_builtin_call(frame, argument)
 
     def _on_call(self, frame: types.FrameType) -> None:

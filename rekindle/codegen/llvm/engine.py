@@ -261,7 +261,9 @@ def _numbered(text: str) -> str:
 
 @cache
 def _linker() -> Any:
-    return llvm().create_lljit_compiler(suppress_errors=True)
+    """JITLink gives all sections of an object one piece of memory. The other linker of LLVM maps them one by one; where
+    two came to lie more than 2 GiB apart, their relocations did not fit, and LLVM aborted the process."""
+    return llvm().create_lljit_compiler(use_jit_link=True, suppress_errors=True)
 
 
 def _link(

@@ -43,6 +43,7 @@ DTYPE_NAMES: dict[torch.dtype, str] = {
                 "Float8_e4m3fnuz",
                 "Float8_e8m0fnu",
                 "Float4_e2m1fn_x2",
+                "BComplex32",
             ),
             *(f"{kind}{width}" for kind in ("UInt", "Int") for width in range(1, 8)),
         )
