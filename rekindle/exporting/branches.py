@@ -117,10 +117,11 @@ def _message_of(raised: ProgramRaises) -> str:
     return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
 
 
-def assert_true(machine: Machine, condition: Any, message: str) -> None:
-    """Have the exported program raise where ``condition`` does not hold."""
+def assert_true(machine: Machine, condition: Any, message: str, *, is_assumed: bool = False) -> None:
+    """Have the exported program raise where ``condition`` does not hold; with ``is_assumed`` wherever it comes to."""
     machine.session.assertions += 1
-    if isinstance(condition, SymBool):
+    # What is checked of symbols PyTorch takes for true everywhere, not only behind the check.
+    if isinstance(condition, SymBool) and (is_assumed or machine.session.is_certain):
         torch._check(condition, lambda: message)
     else:
         torch.ops.aten._assert_async.msg(numbers.condition_tensor(condition), message)
@@ -293,7 +294,8 @@ def _branch_function(
         replacements = operands.replacements(given)
         copier = Copier(replacements)
         copy = machine.fresh(machine.copied(frames, copier), copier, surviving)
-        world = World(copy.run(), copier)
+        with machine.session.in_body():
+            world = World(copy.run(), copier)
         written = [replacements[key] for key in operands.written]
         # What checks something must give something that is used, or it would be thrown away as dead.
         passed = [numbers.condition_tensor(True)] if asserts else []

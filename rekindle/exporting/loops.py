@@ -21,6 +21,7 @@ from torch import SymInt, Tensor
 
 from rekindle.errors import ExportProblem
 from rekindle.exporting import branches, numbers
+from rekindle.exporting.arithmetic import late_arithmetic
 from rekindle.exporting.lists import GROWING
 from rekindle.exporting.machine import Activation, Frame, Machine, moment_of
 from rekindle.exporting.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
@@ -42,6 +43,7 @@ from rekindle.exporting.rehearsal import (
     values_of,
     without_gradients,
 )
+from rekindle.exporting.scan import reachable
 from rekindle.exporting.values import Copier, Late, LeafKey, number_as_tensor, plain
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.runtime.lowering import UNBOUNDED
@@ -111,7 +113,7 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
     session = machine.session
     known, decided = len(session.problems), dict(session.decided)
     limit = frame.activation.env[node.inputs[0]]
-    within = numbers.late_arithmetic("aten::gt", limit, iteration) or numbers.settled(plain(limit) > iteration)
+    within = late_arithmetic("aten::gt", limit, iteration) or numbers.settled(plain(limit) > iteration)
     machine.bind(frame.activation, node, carried)
     frame.activation.env.update(zip(node.blocks[0].inputs, [iteration, *carried], strict=True))
     path = None if frame.path is None else (*frame.path, iteration)
@@ -182,7 +184,7 @@ class _Loop:
     limit: Any
     """The most iterations that there are; None where there is no such number."""
     capacity: Any
-    """How many iterations are left at most; None where nobody knows before the loop."""
+    """How many elements the iterations append at most; None where nobody knows before the loop."""
 
     @property
     def condition(self) -> Any:
@@ -225,10 +227,13 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """How many iterations there are at most; None where nobody knows before the loop."""
-    if isinstance(limit, (int, SymInt)):
-        return limit - iteration
+    """How many iterations there are at most, which is how many elements they append to a list; None where nobody knows
+    before the loop, and where they append none."""
     body = node.blocks[0]
+    if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
+        return None
+    if isinstance(limit, (int, SymInt)):
+        return numbers.as_size(limit - iteration)
     for term in _terms(body.outputs[0]):
         if term.node.kind not in ("aten::lt", "aten::le") or term.node.owning_block is not body:
             continue
@@ -482,7 +487,8 @@ class _Functions:
         frames = machine.copied([loop.frame], copier)
         state = template.built(self._slot_values(slots), copier)
         _begin(frames[0], self.node, Late("int", counter, self._limit()), state)
-        world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
+        with machine.session.in_body():
+            world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
         changed = [replacements[key] for key in self.written]
         following = torch.ops.aten.add.Tensor(counter, 1)
         number = counter if self.iteration == 0 else torch.ops.aten.sub.Tensor(counter, self.iteration)

@@ -7,7 +7,8 @@ a number of iterations, that is known only when the exported program runs, :mod:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -99,6 +100,22 @@ class Session:
     """Whether the program has asked for a dtype."""
     rehearsals: int = 0
     """How many rehearsals, which record nothing, are going on within one another."""
+    bodies: int = 0
+    """How many branches and bodies of loops are being traced within one another."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the exported program is sure to come to where the machine is."""
+        return not self.rehearsals and not self.bodies
+
+    @contextmanager
+    def in_body(self) -> Iterator[None]:
+        """Within, a branch or the body of a loop is traced."""
+        self.bodies += 1
+        try:
+            yield
+        finally:
+            self.bodies -= 1
 
     def note(self, problem: ExportProblem) -> None:
         """Keep a problem, once; there is a draft if there is one wherever it arises."""

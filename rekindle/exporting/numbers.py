@@ -4,34 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import SymBool, SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from rekindle.exporting.arithmetic import late_arithmetic
 from rekindle.exporting.values import SYMBOLS, Late, full, is_known, kind_of, plain
-
-_TENSOR_FORMS: Final[dict[str, Any]] = {
-    "aten::add": torch.ops.aten.add,
-    "aten::sub": torch.ops.aten.sub,
-    "aten::mul": torch.ops.aten.mul,
-    "aten::lt": torch.ops.aten.lt,
-    "aten::le": torch.ops.aten.le,
-    "aten::gt": torch.ops.aten.gt,
-    "aten::ge": torch.ops.aten.ge,
-    "aten::eq": torch.ops.aten.eq,
-    "aten::ne": torch.ops.aten.ne,
-}
-"""What computes with late numbers of one kind as the tensors that they are."""
-
-_COMPARISONS: Final = frozenset({"aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq", "aten::ne"})
-_MIRRORED: Final = {
-    "aten::lt": "aten::gt",
-    "aten::le": "aten::ge",
-    "aten::gt": "aten::lt",
-    "aten::ge": "aten::le",
-}
 
 
 def settled(condition: Any) -> Any:
@@ -42,28 +22,6 @@ def settled(condition: Any) -> Any:
         if statically_known_true(torch.sym_not(condition)):
             return False
     return condition
-
-
-def late_arithmetic(kind: str, a: Any, b: Any) -> Any:
-    """``a <kind> b`` as tensors where one of both is late, both are of the same kind and there is such a form; else
-    None."""
-    form = _TENSOR_FORMS.get(kind)
-    number_kind = kind_of(a)
-    if form is None or number_kind is None or number_kind != kind_of(b) or number_kind == "bool":
-        return None
-    if not isinstance(a, Late) and not isinstance(b, Late):
-        return None
-    if isinstance(a, Late) and isinstance(b, Late):
-        result = form.Tensor(a.tensor, b.tensor)
-    elif isinstance(a, Late):
-        result = (form.Scalar if kind in _COMPARISONS else form.Tensor)(a.tensor, b)
-    elif kind in _COMPARISONS:
-        result = _TENSOR_FORMS[_MIRRORED.get(kind, kind)].Scalar(b.tensor, a)
-    elif kind == "aten::sub":
-        result = torch.ops.aten.rsub.Scalar(b.tensor, a)
-    else:
-        result = form.Tensor(b.tensor, a)
-    return Late("bool" if kind in _COMPARISONS else number_kind, result)
 
 
 def negated(condition: Any) -> Any:
@@ -100,9 +58,6 @@ def condition_tensor(condition: Any) -> Tensor:
     """A condition as a bool tensor without dimensions."""
     if isinstance(condition, Late):
         return condition.tensor
-    if isinstance(condition, SymBool):
-        made: Tensor = torch.ops.aten.ne.Scalar(full(torch.sym_ite(condition, 1, 0), torch.int64), 0)
-        return made
     return full(condition, torch.bool)
 
 
@@ -128,6 +83,15 @@ def number_of_tensor(tensor: Tensor, kind: str) -> Any:
     if single.dtype != dtype:
         single = torch.ops.aten.to.dtype(single, dtype)
     return Late(kind, single)  # type: ignore[arg-type]
+
+
+def element_of(tensor: Tensor) -> Any:
+    """``tensor.item()``: late, unless it is complex."""
+    if tensor.dtype == torch.bool:
+        return truth_of(tensor)
+    if tensor.is_complex():
+        return tensor.item()
+    return number_of_tensor(tensor, "float" if tensor.is_floating_point() else "int")
 
 
 def absolute(value: Any) -> Any:
@@ -165,6 +129,16 @@ def as_float(value: Any) -> Any:
     return float(value)
 
 
+def as_size(count: Any) -> Any:
+    """``max(count, 0)`` as the size of a tensor. Of an int that may be 0 or 1 PyTorch would make a program for other
+    ints alone: so that is read off a tensor, and nothing is known of it."""
+    if not isinstance(count, SymInt) or settled(count >= 2) is True:
+        return count
+    size = full(torch.sym_max(count, 0), torch.int64).item()
+    torch._check(size >= 0)
+    return size
+
+
 def equal_lists(a: list[Any], b: list[Any]) -> Any:
     """Whether two lists of numbers are equal."""
     if len(a) != len(b):
@@ -192,23 +166,23 @@ def equal(a: Any, b: Any) -> Any:
 
 def smallest(items: list[Any]) -> Any:
     """``min`` of ints."""
-    return _chosen(items, torch.sym_min, min)
+    return _chosen("prim::min", items, torch.sym_min, min)
 
 
 def largest(items: list[Any]) -> Any:
     """``max`` of ints."""
-    return _chosen(items, torch.sym_max, max)
+    return _chosen("prim::max", items, torch.sym_max, max)
 
 
-def _chosen(items: list[Any], of_symbols: Callable[[Any, Any], Any], of_numbers: Callable[[Any, Any], Any]) -> Any:
-    result = plain(items[0])
+def _chosen(
+    kind: str, items: list[Any], of_symbols: Callable[[Any, Any], Any], of_numbers: Callable[[Any, Any], Any]
+) -> Any:
+    result = items[0]
     for item in items[1:]:
-        item = plain(item)
+        late = late_arithmetic(kind, result, item)
+        if late is not None:
+            result = late
+            continue
         is_symbolic = isinstance(result, SYMBOLS) or isinstance(item, SYMBOLS)
         result = of_symbols(result, item) if is_symbolic else of_numbers(result, item)
     return result
-
-
-def floor_divided_to_zero(a: Any, b: Any) -> Any:
-    """The quotient without its fraction, of ints that are not negative as sizes are."""
-    return a // b if isinstance(a, SymInt) or isinstance(b, SymInt) else int(a / b)

@@ -11,7 +11,8 @@ from torch import SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rekindle.exporting import numbers
+from rekindle.exporting import numbers, scalars
+from rekindle.exporting.arithmetic import late_arithmetic, negative
 from rekindle.exporting.values import (
     SYMBOLS,
     Finished,
@@ -38,7 +39,7 @@ def _size_at(args: Sequence[Any]) -> Any:
 def _binary(kind: str, function: Callable[[Any, Any], Any]) -> Handler:
     def run(args: Sequence[Any]) -> Any:
         a, b = args[0], args[1]
-        late = numbers.late_arithmetic(kind, a, b)
+        late = late_arithmetic(kind, a, b)
         if late is not None:
             return late
         a, b = plain(a), plain(b)
@@ -146,16 +147,18 @@ def _select(args: Sequence[Any]) -> Any:
     tensor, dim, index = args[0], plain(args[1]), args[2]
     if _may_be_negative(index):
         size, given = tensor.shape[dim], numbers_as_tensor(index)
-        fits = torch.ops.aten.logical_and.default(
-            torch.ops.aten.ge.Scalar(given, -size), torch.ops.aten.lt.Scalar(given, size)
-        )
+        from_end = torch.ops.aten.add.Tensor(given, size)
+        at = torch.ops.aten.where.self(torch.ops.aten.lt.Scalar(given, 0), from_end, given)
+        fits = torch.ops.aten.logical_and.default(torch.ops.aten.ge.Scalar(at, 0), torch.ops.aten.lt.Scalar(at, size))
         torch.ops.aten._assert_async.msg(fits, "IndexError: index out of range")
-        index = Late("int", torch.ops.aten.remainder.Scalar(given, size), size)
+        index = Late("int", at, size)
     return torch.ops.aten.select.int(tensor, dim, plain(index))
 
 
 def _may_be_negative(index: Any) -> bool:
     if isinstance(index, Late):
+        if index.symbol is not None and statically_known_true(index.number >= 0):
+            return False
         return index.limit is None
     return isinstance(index, SymInt) and bool(free_unbacked_symbols(index)) and not statically_known_true(index >= 0)
 
@@ -174,8 +177,8 @@ def _derive_index(args: Sequence[Any]) -> Any:
     """Number ``index`` of a range."""
     index, start, step = args
     if isinstance(index, Late) and isinstance(step, int):
-        past = index if step == 1 else numbers.late_arithmetic("aten::mul", index, step)
-        return past if isinstance(start, int) and start == 0 else numbers.late_arithmetic("aten::add", past, start)
+        past = index if step == 1 else late_arithmetic("aten::mul", index, step)
+        return past if isinstance(start, int) and start == 0 else late_arithmetic("aten::add", past, start)
     return plain(start) + plain(index) * plain(step)
 
 
@@ -217,8 +220,11 @@ HANDLERS: Final[dict[str, Handler]] = {
     "aten::Float.bool": lambda args: numbers.as_float(args[0]),
     "aten::Float.Scalar": lambda args: numbers.as_float(args[0]),
     "aten::FloatImplicit": lambda args: numbers.number_of_tensor(args[0], "float"),
-    "aten::ScalarImplicit": lambda args: args[0].item(),
-    "aten::item": lambda args: args[0].item(),
+    "aten::ScalarImplicit": lambda args: numbers.element_of(args[0]),
+    "aten::item": lambda args: numbers.element_of(args[0]),
+    "aten::neg.int": lambda args: negative(args[0]),
+    "aten::neg.float": lambda args: negative(args[0]),
+    "aten::neg.Scalar": lambda args: negative(args[0]),
     "prim::NumToTensor.Scalar": _number_to_tensor,
     "prim::NumToTensor.bool": _number_to_tensor,
     "aten::tensor": _tensor_of,
@@ -336,6 +342,11 @@ def as_written(operator: Operator) -> Any:
 def call_overload(overload: Any, args: Sequence[Any]) -> Any:
     """Call an operator of the dispatcher with all arguments in the order of its schema; those that are their defaults
     are left out, as whoever writes the call by hand does."""
+    if any(isinstance(value, Late) for value in args):
+        fill = scalars.filled(overload, args)
+        if fill is not None:
+            return torch.ops.aten.fill.Tensor(call_overload(overload, fill[0]), fill[1])
+        overload, args = scalars.with_tensors(overload, args)
     positional: list[Any] = []
     named: dict[str, Any] = {}
     pending: list[Any] = []

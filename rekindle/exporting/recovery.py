@@ -144,9 +144,8 @@ def _at_most(limit: Any, iteration: int) -> Any:
 def _check(machine: Machine, node: Node, condition: Any, expected: bool) -> None:
     if not isinstance(condition, bool):
         wanted = condition if expected else numbers.negated(condition)
-        branches.assert_true(
-            machine, wanted, f"a draft goes as its example went, and no other way ({node.range.place})"
-        )
+        message = f"a draft goes as its example went, and no other way ({node.range.place})"
+        branches.assert_true(machine, wanted, message, is_assumed=True)
 
 
 def go_on_behind(machine: Machine, frame: Frame, node: Node, problem: ExportProblem) -> None:

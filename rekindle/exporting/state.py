@@ -43,13 +43,16 @@ class HeldTensor:
 
 @dataclass(slots=True)
 class HeldNumber:
-    """A number in an attribute. ``key`` names it; it is a buffer of the shell once it is known to change."""
+    """A number in an attribute. ``key`` names it; it is a buffer of the shell once it is known to change. A
+    float's has one dimension: PyTorch's compilers take the float in a tensor without dimensions for a constant."""
 
     value: Any
     key: str
     shell: torch.nn.Module
     name: str
     is_state: bool
+    loaded: Tensor | None = None
+    """The tensor without dimensions that the program has for it."""
 
     def load(self) -> Any:
         if not self.is_state:
@@ -58,7 +61,8 @@ class HeldNumber:
         kind = kind_of(self.value)
         assert tensor is not None
         assert kind is not None
-        return Late(kind, tensor)
+        self.loaded = torch.ops.aten.reshape.default(tensor, []) if tensor.dim() else tensor
+        return Late(kind, self.loaded)
 
 
 @dataclass(slots=True)
@@ -198,7 +202,8 @@ class State:
             is_state = key in self.changing
             if is_state:
                 if key not in self.numbers:
-                    self.numbers[key] = torch.tensor(value, dtype=DTYPE_OF_KIND[kind_of(value) or "int"])
+                    held_value = [value] if isinstance(value, float) else value
+                    self.numbers[key] = torch.tensor(held_value, dtype=DTYPE_OF_KIND[kind_of(value) or "int"])
                 self._buffer(shell, name, self.numbers[key], True)
             return HeldNumber(value, key, shell, name, is_state)
         if isinstance(value, (list, tuple)):
@@ -305,8 +310,9 @@ def _compare_number(held: HeldNumber, now: Any, where: str, found: Changes) -> N
     else:
         tensor = held.shell._buffers[held.name]
         assert tensor is not None
-        if not (isinstance(now, Late) and now.tensor is tensor):
-            found.tensors.append((tensor, number_as_tensor(now)))
+        if not (isinstance(now, Late) and now.tensor is held.loaded):
+            new = number_as_tensor(now)
+            found.tensors.append((tensor, torch.ops.aten.reshape.default(new, [1]) if tensor.dim() else new))
 
 
 def _parts_of(like: Any, now: Any) -> list[tuple[Any, Any]] | None:

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import torch
 from torch import SymBool, SymFloat, SymInt, Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from rekindle.ir.types import ClassType
 
@@ -40,16 +41,21 @@ class Late:
     limit: Any = None
     """For an int that is not negative: what it is less than, or -1 where nothing is known. For rows that a loop
     still adds to: -2."""
+    symbol: Callable[[], Any] | None = None
+    """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
+    sizes that depend on it are related. None where it is read off the tensor."""
     _number: Any = None
 
     @property
     def number(self) -> Any:
-        """The number as a symbol, which the exported program reads off the tensor."""
+        """The number as a symbol: the exported program reads it off the tensor, or computes it from those it reads."""
         if self._number is None:
-            self._number = number = self.tensor.item()
+            self._number = number = self.tensor.item() if self.symbol is None else self.symbol()
             if self.limit is not None:
                 torch._check(number >= 0)
-                if not isinstance(self.limit, int) or self.limit >= 0:
+                # What is checked within a branch or a loop PyTorch takes for true outside too: that a limit is above 0
+                # must not be learnt from that.
+                if statically_known_true(self.limit > 0):
                     torch._check(number < self.limit)
         return self._number
 
@@ -140,8 +146,6 @@ def number_as_tensor(value: Any) -> Tensor:
         return value.tensor
     kind = kind_of(value)
     assert kind is not None
-    if isinstance(value, SymBool):
-        value = torch.sym_ite(value, 1, 0)
     return full(value, DTYPE_OF_KIND[kind])
 
 

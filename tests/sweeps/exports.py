@@ -56,8 +56,6 @@ IN_PYTORCH: dict[tuple[str, str], str] = {
     ("results.structure", ONNX): "an int among results",
     ("results.none", ONNX): "no result",
     ("state.int_decides", AOTINDUCTOR): "an int that changes",
-    ("hard.numbers_of_tensors", ONNX): "a quotient of ints",
-    ("hard.rounding", ONNX): "a quotient of ints",
     ("hard.complex", ONNX): "complex numbers",
     ("hard.bfloat16", ONNX): "bfloat16",
 }
@@ -65,31 +63,8 @@ IN_PYTORCH: dict[tuple[str, str], str] = {
 tests/exporting/by_hand.py. Strict: what is listed and agrees is a fault of the list."""
 
 OPEN: dict[tuple[str, str], str] = {
-    **dict.fromkeys(
-        ((name, ONNX) for name in ("hard.backwards", "hard.variable_behind", "hard.bidirectional")),
-        "an index that only the run tells, in a loop",
-    ),
-    **dict.fromkeys(
-        (
-            (name, INDUCTOR)
-            for name in (
-                "hard.return_in_while_in_for",
-                "hard.continue_and_breaks",
-                "hard.collatz",
-                "hard.state_of_each_kind",
-                "hard.flags_and_averages",
-            )
-        ),
-        "numbers that are read within branches and loops; the simplest one by hand agrees",
-    ),
-    **dict.fromkeys(
-        (("state.flag", AOT_EAGER), ("state.flag", INDUCTOR), ("hard.flags_and_averages", AOT_EAGER)),
-        "a float that is read off a buffer and taken for a constant; the simplest one by hand agrees",
-    ),
+    ("hard.continue_and_breaks", INDUCTOR): "numbers that are read within branches and loops; the simplest one agrees",
     ("hard.backwards", INDUCTOR): "a loop that is given a number computed from a size; one given a size agrees",
-    ("hard.numbers_of_tensors", INDUCTOR): "arithmetic of numbers that only the run tells",
-    ("hard.rounding", AOT_EAGER): "arithmetic of numbers that only the run tells",
-    ("hard.rounding", INDUCTOR): "arithmetic of numbers that only the run tells",
     ("hard.cache", INDUCTOR): "slices at a number that only the run tells",
 }
 """What has not been written by hand: it may be ours or PyTorch's."""

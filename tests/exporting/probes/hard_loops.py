@@ -264,3 +264,41 @@ def writes_to_argument(x: Tensor) -> Tensor:
     while x.abs().sum() < 60:
         x.mul_(2)
     return x + 1
+
+
+@probe("hard.count_of_zero", (POSITIVE, 3), ((POSITIVE, 0), (NEGATIVE, 1), (NEGATIVE, 2)), (None, Dim.DYNAMIC))
+def count_of_zero(x: Tensor, n: int) -> Tensor:
+    """What a loop of no iterations would have checked says nothing of what follows."""
+    rows: List[Tensor] = []
+    for i in range(n):
+        rows.append(x[i] * 2)
+    if n == 0:
+        return x - 100.0
+    return torch.stack(rows)
+
+
+@probe("hard.checks_in_branches", (POSITIVE, 5), ((NEGATIVE, 1), (POSITIVE, 1), (NEGATIVE, 4)), (None, Dim.DYNAMIC))
+def checks_in_branches(x: Tensor, n: int) -> Tensor:
+    """What is checked in a branch holds there alone."""
+    if x.sum() > 0:
+        assert n > 3
+        x = x + 1
+    while x.abs().sum() < 10:
+        assert n > 2
+        x = x * 2
+    if n > 3:
+        return x
+    return x * 3
+
+
+@probe("hard.averages", others=((NEGATIVE,), (POSITIVE * 7,), (POSITIVE * 0.0,)))
+def averages(x: Tensor) -> Tuple[Tensor, float]:
+    """Numbers of both kinds, read off tensors within branches and loops."""
+    total, count = 0.0, 0
+    for row in x:
+        number = float(row.sum())
+        if number > 1.5:
+            total = total + number * 2
+            count += int(number) % 3 + 1
+    mean = total / max(count, 1)
+    return torch.clamp(x * mean, min=-count / 2, max=mean + 1), mean
