@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
@@ -19,6 +19,7 @@ from rekindle.errors import InternalError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.overloads import overloads_of
 
 _KEPT = "__rekindle_records__"
 
@@ -100,35 +101,6 @@ def _compiled_if_tracing(wrapper: types.FunctionType) -> types.FunctionType | No
 
 
 # ------------------------------------------------------------------------------------------------------------ overloads
-
-_declared: dict[str, list[Any]] = {}
-"""Declarations of overloads that were seen, by name. ``torch.jit`` forgets its own once it has compiled them."""
-
-
-def remember_overloads() -> None:
-    """Take over the overloads that are declared with ``torch.jit._overload``."""
-    for name, declarations in _marks._overloaded_fns.items():
-        known = _declared.setdefault(name, [])
-        known.extend(declaration for declaration in declarations if declaration not in known)
-
-
-remember_overloads()
-
-
-def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
-    """The declarations of overloads that stand before ``function`` in its file."""
-    remember_overloads()
-    found = _declared.get(qualified_name(function), [])
-    code = function.__code__
-    return [
-        declaration
-        for declaration in found
-        if declaration is not function
-        and declaration.__code__.co_filename == code.co_filename
-        and declaration.__qualname__ == function.__qualname__
-        and declaration.__code__.co_firstlineno < code.co_firstlineno
-    ]
-
 
 _POOLS_WITH_NONE: Final = (
     *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_max_pool2d", "_adaptive_max_pool3d"),

@@ -19,8 +19,8 @@ from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.compilation import annotated_types, default_arguments
 from rekindle.scripting.decorators import unwrapped, within_managers
-from rekindle.scripting.functions import overloads_of
 from rekindle.scripting.open_parameters import open_parameters, without_open
+from rekindle.scripting.overloads import overloads_of
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.python_ast import function_def
 

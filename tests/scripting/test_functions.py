@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import rekindle
 from rekindle.errors import ArgumentError
 from rekindle.ir.types import INT, STRING, TENSOR, ListType, optional
+from rekindle.scripting import overloads
 from tests.support.equality import assert_same
 
 LIMIT = 4
@@ -295,6 +296,33 @@ def calls_either(x):
 
 def test_overloads_of_the_user():
     assert torch.equal(rekindle.script(calls_either)(torch.ones(1)), torch.full((1,), 12.0))
+
+
+@torch.jit._overload  # what the decorators and the lines between say does not matter
+# nor what comments do
+def doubled(x: int, times: int = 2) -> int: ...
+
+
+@torch.jit._overload
+def doubled(x: Optional[torch.Tensor], times: int = 2) -> Optional[torch.Tensor]: ...  # noqa: F811
+
+
+def doubled(x, times=2):  # noqa: F811
+    return None if x is None else x * times
+
+
+def test_overloads_that_torch_jit_has_forgotten(monkeypatch):
+    """It compiled the function before anything of the package saw the declarations."""
+    name = f"__torch__.{__name__}.doubled"
+    assert torch._jit_internal._overloaded_fns.pop(name)
+    monkeypatch.setattr(overloads, "_declared", {})
+    scripted = rekindle.script(doubled)
+    assert [str(overload.schema) for overload in scripted.overloads] == [
+        "doubled(int x, int times=2) -> int",
+        "doubled(Tensor? x, int times=2) -> Tensor?",
+    ]
+    assert (scripted(3), scripted(3, 4), scripted(None)) == (6, 12, None)
+    assert torch.equal(scripted(torch.ones(1)), torch.full((1,), 2.0))
 
 
 def test_overloaded_functions_from_python():

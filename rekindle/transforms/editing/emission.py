@@ -26,7 +26,8 @@ from rekindle.program.definition import define_function
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.compilation import compile_function
-from rekindle.scripting.functions import function_behind, overloads_of
+from rekindle.scripting.functions import function_behind
+from rekindle.scripting.overloads import overloads_of
 from rekindle.scripting.python_values import sugared_value
 from rekindle.transforms.editing.making import create_function
 

@@ -1,0 +1,120 @@
+"""The declarations of overloads of Python functions: ``@torch.jit._overload``.
+
+.. code-block:: python
+
+    @torch.jit._overload
+    def size_of(x: int) -> int: ...
+
+
+    @torch.jit._overload
+    def size_of(x: List[int]) -> int: ...
+
+
+    def size_of(x):
+        return x if isinstance(x, int) else len(x)
+
+PyTorch keeps the declarations until ``torch.jit`` compiles the function, and forgets them then. What was forgotten
+before it was seen here is read from the source again.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import inspect
+import linecache
+import re
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import torch._jit_internal as _marks
+
+from rekindle.program.names import qualified_name
+
+_declared: dict[str, list[Any]] = {}
+"""Declarations that were seen, by the name of the function."""
+
+
+def remember_overloads() -> None:
+    """Take over what is declared and not forgotten yet."""
+    for name, declarations in _marks._overloaded_fns.items():
+        known = _declared.setdefault(name, [])
+        known.extend(declaration for declaration in declarations if declaration not in known)
+
+
+remember_overloads()
+
+
+def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
+    """The declarations of overloads that stand before ``function`` in its file."""
+    remember_overloads()
+    found = _declared.get(qualified_name(function), [])
+    code = function.__code__
+    return [
+        declaration
+        for declaration in found
+        if declaration is not function
+        and declaration.__code__.co_filename == code.co_filename
+        and declaration.__qualname__ == function.__qualname__
+        and declaration.__code__.co_firstlineno < code.co_firstlineno
+    ] or list(_forgotten(function))
+
+
+# -------------------------------------------------------------------------------------------------- those of the source
+
+_DECLARATION: Final = re.compile(
+    r"^@[\w.]*\b_overload\b.*\n"  # the decorator, with a comment
+    r"(?:[ \t]*(?:#.*)?\n|@.*\n)*"  # comments and other decorators
+    r"def[ \t]+(\w+)",
+    re.MULTILINE,
+)
+_places: dict[str, tuple[list[str], list[tuple[str, int]]]] = {}
+"""For each file its lines, and the declarations in it: the name, and the index of the first line."""
+
+_FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+
+
+def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    known = _places.get(code.co_filename)
+    if known is None or known[0] is not lines:
+        text = "".join(lines)
+        places = [(found[1], text.count("\n", 0, found.start())) for found in _DECLARATION.finditer(text)]
+        known = _places[code.co_filename] = (lines, places)
+    if "." in function.__qualname__:
+        return
+    for name, index in known[1]:
+        if name == function.__name__ and index < code.co_firstlineno - 1:
+            declaration = _declaration_at(index, lines, function)
+            if declaration is not None:
+                yield declaration
+
+
+def _declaration_at(index: int, lines: list[str], function: types.FunctionType) -> types.FunctionType | None:
+    """The function that is declared there, without its decorators; None if these are not PyTorch's."""
+    code, names = function.__code__, function.__globals__
+    try:
+        tree = ast.parse("".join(inspect.getblock(lines[index:])))
+    except SyntaxError:  # the file has changed since it was imported
+        return None
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    if not any(_value_of(decorator, names) is _marks._overload for decorator in definition.decorator_list):
+        return None
+    definition.decorator_list = []
+    ast.increment_lineno(tree, index)
+    made: dict[str, Any] = {}
+    compiled = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURES, dont_inherit=True)
+    exec(compiled, names, made)  # noqa: S102 (what Python ran when it read the file)
+    declaration: types.FunctionType = made[function.__name__]
+    return declaration
+
+
+def _value_of(expression: ast.expr, names: dict[str, Any]) -> object:
+    """What a dotted name means; None for anything else."""
+    if isinstance(expression, ast.Attribute):
+        return getattr(_value_of(expression.value, names), expression.attr, None)
+    return names.get(expression.id) if isinstance(expression, ast.Name) else None
