@@ -12,12 +12,14 @@ What an iteration changes is carried as tensors; numbers that stay the same are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from torch import SymInt, Tensor
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from rekindle.errors import ExportProblem
 from rekindle.exporting import branches, numbers
@@ -425,18 +427,27 @@ class _Functions:
         operands = loop.operands
         self.written = list(operands.written)
         self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
-        self.sizes = {key: place for key, leaf in self.read.items() if (place := self._place_of(leaf)) is not None}
-        """The numbers that are sizes of tensors: which tensor, and which of its sizes. An iteration asks the tensor."""
+        self.sizes = {key: leaf for key, leaf in self.read.items() if self._is_of_sizes(leaf)}
+        """The numbers that are sizes of tensors, or computed from sizes. An iteration computes them anew."""
         self.read = {key: leaf for key, leaf in self.read.items() if key not in self.sizes}
 
-    def _place_of(self, leaf: Any) -> tuple[LeafKey, int] | None:
-        if not isinstance(leaf, SymInt):
-            return None
-        for key, tensor in self.read.items():
-            for index, size in enumerate(tensor.shape if isinstance(tensor, Tensor) else ()):
-                if isinstance(size, SymInt) and size.node.expr == leaf.node.expr:
-                    return key, index
-        return None
+    def _is_of_sizes(self, leaf: Any) -> bool:
+        known = {size.node.expr for size in self._sizes_of(self.read)}
+        return isinstance(leaf, SymInt) and bool(leaf.node.expr.free_symbols) and leaf.node.expr.free_symbols <= known
+
+    def _sizes_of(self, tensors: Mapping[LeafKey, Any], like: Mapping[LeafKey, Any] | None = None) -> Iterator[SymInt]:
+        """The sizes of ``tensors`` that are symbols in those of ``like``."""
+        for key, tensor in (tensors if like is None else like).items():
+            if isinstance(tensor, Tensor):
+                for index, size in enumerate(tensor.shape):
+                    if isinstance(size, SymInt) and size.node.expr.is_Symbol:
+                        yield tensors[key].shape[index]
+
+    def _computed(self, replacements: Mapping[LeafKey, Any]) -> dict[LeafKey, Any]:
+        """What stands for the numbers that are computed from sizes, where ``replacements`` stand for the tensors."""
+        symbols = [size.node.expr for size in self._sizes_of(self.read)]
+        known = dict(zip(symbols, self._sizes_of(replacements, self.read), strict=True))
+        return {key: sympy_interp(PythonReferenceAnalysis, known, leaf.node.expr) for key, leaf in self.sizes.items()}
 
     def first(self) -> tuple[Tensor, ...]:
         """What is carried into the first iteration."""
@@ -481,7 +492,7 @@ class _Functions:
         replacements: dict[LeafKey, Any] = {
             key: from_operand(leaf, value) for (key, leaf), value in zip(self.read.items(), given, strict=False)
         }
-        replacements.update((key, replacements[tensor].shape[index]) for key, (tensor, index) in self.sizes.items())
+        replacements.update(self._computed(replacements))
         replacements.update((key, tensor.clone()) for key, tensor in zip(self.written, written, strict=True))
         copier = Copier(replacements)
         frames = machine.copied([loop.frame], copier)

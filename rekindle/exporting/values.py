@@ -44,13 +44,15 @@ class Late:
     symbol: Callable[[], Any] | None = None
     """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
     sizes that depend on it are related. None where it is read off the tensor."""
+    is_copy: bool = False
+    """Whether it stands for another one within a branch or a loop: there it is read anew, which PyTorch has to see."""
     _number: Any = None
 
     @property
     def number(self) -> Any:
         """The number as a symbol: the exported program reads it off the tensor, or computes it from those it reads."""
         if self._number is None:
-            self._number = number = self.tensor.item() if self.symbol is None else self.symbol()
+            self._number = number = self._read() if self.symbol is None else self.symbol()
             if self.limit is not None:
                 torch._check(number >= 0)
                 # What is checked within a branch or a loop PyTorch takes for true outside too: that a limit is above 0
@@ -58,6 +60,10 @@ class Late:
                 if statically_known_true(self.limit > 0):
                     torch._check(number < self.limit)
         return self._number
+
+    def _read(self) -> Any:
+        tensor: Tensor = torch.ops.aten.clone.default(self.tensor) if self.is_copy else self.tensor
+        return tensor.item()
 
 
 @dataclass(slots=True, eq=False)
@@ -185,7 +191,8 @@ class Copier:
         if key is not None:
             return self.replacements.get(key, value)
         if isinstance(value, Late):
-            return Late(value.kind, self.copy(value.tensor), -1 if isinstance(value.limit, SymInt) else value.limit)
+            limit = -1 if isinstance(value.limit, SymInt) else value.limit
+            return Late(value.kind, self.copy(value.tensor), limit, is_copy=True)
         if isinstance(value, Finished):
             return Finished(self.copy(value.value))
         if isinstance(value, tuple):
