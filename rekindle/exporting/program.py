@@ -238,6 +238,7 @@ class _Run:
         shell = self.state.shell
         _give_forward(shell, self)
         session = self.session
+        args, kwargs = _each_by_itself(shell, args, kwargs)
         try:
             return torch.export.export(shell, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
         except _Stopped:
@@ -322,6 +323,24 @@ class _Run:
         for (buffer, _), new in zip(changes.tensors, news, strict=True):
             buffer.copy_(new)
         return result
+
+
+def _each_by_itself(
+    shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """An example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
+    seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
+
+    def apart(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if id(leaf) in seen:
+            return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+        seen.add(id(leaf))
+        return leaf
+
+    found: tuple[tuple[Any, ...], dict[str, Any]] = torch.utils._pytree.tree_map(apart, (args, kwargs))
+    return found
 
 
 def _tensors_of(values: Sequence[Any]) -> list[Tensor]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 from torch._higher_order_ops import while_loop
-from torch.export import ExportedProgram, export
+from torch.export import Dim, ExportedProgram, export
 
 X: Final = torch.ones(3, 4)
 
@@ -59,11 +59,26 @@ class IntBuffer(nn.Module):
         return torch.cond(self.calls > 2, lambda x: x * 10, lambda x: x.clone(), (x,))
 
 
-class FloorDivision(nn.Module):
-    """A negative number, divided: the quotient is rounded down."""
+class IntInLoop(nn.Module):
+    """A loop that uses an int that the caller gives."""
+
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        return while_loop(lambda x: x.sum() < n * 10, lambda x: (x + n,), (x,))[0]  # type: ignore[no-any-return]
+
+
+class SliceAnywhere(nn.Module):
+    """A row is written where a buffer says, and nowhere if that is past the end, as Python's slices are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(8, 4))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * (x.sum().to(torch.int64).item() // 5)
+        count = self.count.item()
+        self.rows[count : count + 1] = x[:1]
+        self.count.add_(1)
+        return self.rows.sum(0)
 
 
 class ComplexNumbers(nn.Module):
@@ -82,7 +97,10 @@ EQUIVALENTS: Final[dict[str, ByHand]] = {
     "an int among results": ByHand(IntResult, "torch.onnx.export returns tensors alone, no ints"),
     "no result": ByHand(NoResult, "onnxruntime takes no program without results"),
     "an int that changes": ByHand(IntBuffer, "AOTInductor leaves buffers of ints as they are"),
-    "a quotient of ints": ByHand(FloorDivision, "torch.onnx.export rounds quotients of ints to zero, not down"),
+    "an int in a loop": ByHand(
+        IntInLoop, "Inductor compiles no while_loop that is given an int", ((X, 5), (X, 2)), (None, Dim.DYNAMIC)
+    ),
+    "a slice anywhere": ByHand(SliceAnywhere, "Inductor has no slice at a number of which no bounds are known"),
     "complex numbers": ByHand(ComplexNumbers, "torch.onnx.export has no form for complex numbers in a cond"),
     "bfloat16": ByHand(Scaled, "onnxruntime has no product of bfloat16 on CPUs", ((X.bfloat16(),), (-X.bfloat16(),))),
 }

@@ -3,8 +3,11 @@ probes."""
 
 from __future__ import annotations
 
+from typing import List
+
 import pytest
 import torch
+from torch import Tensor
 
 import rekindle
 from tests.exporting.checking import compared, exported
@@ -49,4 +52,29 @@ def test_a_part_that_is_an_interface() -> None:
     program = rekindle.to_exported(rekindle.script(module), (torch.ones(3),))
     assert {*program.state_dict} == {*module.state_dict()}
     x = torch.arange(3.0)
+    torch.testing.assert_close(program.module()(x), module(x))
+
+
+def weighs(x: Tensor, y: Tensor, rest: List[Tensor]) -> Tensor:
+    return x + 2 * y + 3 * rest[0]
+
+
+def test_one_tensor_in_several_places_of_the_example() -> None:
+    """The arguments stay apart: PyTorch's own exporter takes them for one."""
+    x = torch.ones(3)
+    program = rekindle.to_exported(rekindle.script(weighs), (x, x, [x]))
+    assert program.module()(x, x * 5, [x * 7]).tolist() == [32.0] * 3
+    theirs = torch.export.export(Weighs(), (x, x, [x]))
+    assert theirs.module()(x, x * 5, [x * 7]).tolist() == [42.0] * 3
+
+
+class Weighs(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor, rest: List[Tensor]) -> Tensor:
+        return weighs(x, y, rest)
+
+
+def test_an_argument_that_is_a_parameter_of_the_example() -> None:
+    module = torch.nn.Linear(2, 2)
+    program = rekindle.to_exported(rekindle.script(module), (module.weight,))
+    x = torch.arange(4.0).reshape(2, 2)
     torch.testing.assert_close(program.module()(x), module(x))
