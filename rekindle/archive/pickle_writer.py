@@ -16,6 +16,7 @@ from rekindle.ir.scalar_types import LAYOUT_NUMBERS
 from rekindle.ir.types import (
     ANY,
     BOOL,
+    DTYPE,
     DTYPE_NAMES,
     FLOAT,
     INT,
@@ -38,7 +39,13 @@ StateOf: TypeAlias = Callable[[Any, ClassType], tuple[Any, Type] | None]
 AttributesOf: TypeAlias = Callable[[Any, ClassType], Iterable[tuple[str, Any, Type]]]
 """The attributes of an object, with their types."""
 
-_TAGGED: Final = {INT: "build_intlist", FLOAT: "build_doublelist", BOOL: "build_boollist", TENSOR: "build_tensorlist"}
+_TAGGED: Final[dict[Type, str]] = {
+    INT: "build_intlist",
+    DTYPE: "build_intlist",
+    FLOAT: "build_doublelist",
+    BOOL: "build_boollist",
+    TENSOR: "build_tensorlist",
+}
 
 
 class ValuePickler:

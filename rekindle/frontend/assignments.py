@@ -8,11 +8,12 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.counters import CounterEmitter
-from rekindle.frontend.inference import DICT, LIST, NOTHING, NUMBER, SET, Origin, kind_of_origin
+from rekindle.frontend.inference import DICT, LIST, NOTHING, NUMBER, SET, TUPLE, Origin, kind_of_origin, origin_of_value
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.operator_kinds import BINARY_KINDS
+from rekindle.frontend.python_forms import PythonFormEmitter
 from rekindle.frontend.recovery import names_in
+from rekindle.frontend.sequences import is_open_tuple
 from rekindle.frontend.sets import is_set
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
@@ -64,7 +65,7 @@ _IN_PLACE: Final[dict[str, str]] = {
 """What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
 
 
-class AssignmentEmitter(CounterEmitter):
+class AssignmentEmitter(PythonFormEmitter):
     """Emits assignments."""
 
     def emit_assign(self, statement: Assign) -> None:
@@ -77,11 +78,11 @@ class AssignmentEmitter(CounterEmitter):
         if declared is not None:
             self._assign_annotated(targets[0], value, declared)
         elif len(targets) == 1:
-            kind = kind_of_origin(value) if targets[0].tree.kind == Var.KIND else None
-            if kind is None:
+            origin = origin_of_value(statement.tree, value) if _is_variable(targets[0]) else None
+            if origin is None:
                 self._assign_one(statement, targets[0], value)
             else:
-                self._assign_first(Origin(statement.tree, kind), targets[0], value)
+                self._assign_first(origin, targets[0], value)
         elif kind_of_origin(value) in (NOTHING, NUMBER) and all(map(_is_variable, targets)):
             self._assign_to_each(targets, value)
         else:
@@ -131,10 +132,9 @@ class AssignmentEmitter(CounterEmitter):
         """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
         found: list[tuple[Expr, Expr, Origin | None, Type | None, SugaredValue]] = []
         for target, value in zip(targets, values, strict=True):
-            kind = kind_of_origin(value)
-            origin = None if kind is None else Origin(value.tree, kind)
+            origin = origin_of_value(value.tree, value)
             type = None if origin is None else self._first_type(origin, target)
-            if kind == NUMBER:
+            if origin is not None and origin.kind == NUMBER:
                 number = self._number_as(self.emit_expression(value), type, value.range)
                 found.append((target, value, origin, None, SimpleValue(number)))
             else:
@@ -357,7 +357,8 @@ class AssignmentEmitter(CounterEmitter):
             return self.augment_set(range, operator, current, rhs, self.environment.origin_of(statement.target))
         arguments = [self.argument(rhs, statement.value.range)]
         itself = self.argument(current, statement.target.range)
-        changed = isinstance(type, TensorType) or (isinstance(type, ListType) and operator in ("+", "*"))
+        is_list = isinstance(type, ListType) and not is_open_tuple(type)
+        changed = isinstance(type, TensorType) or (is_list and operator in ("+", "*"))
         if changed and isinstance(type, ListType) and type.python.startswith("deque:"):
             raise UnsupportedError("'+=' of a deque with maxlen is not supported", range, hint="call its extend")
         if changed and operator in _IN_PLACE:
@@ -418,7 +419,9 @@ def _is_variable(target: Expr) -> bool:
 def _is_emptied(origin: Origin, around: Type) -> bool:
     """Whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it holds."""
     known = without_none(around)
-    return isinstance(known, ListType) if origin.kind == LIST else _is_dict(origin, known)
+    if isinstance(known, ListType):
+        return origin.kind == (TUPLE if known.is_tuple else LIST)
+    return _is_dict(origin, known)
 
 
 def _is_dict(origin: Origin, type: Type) -> bool:

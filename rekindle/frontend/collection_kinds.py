@@ -209,7 +209,7 @@ class CollectionEmitter(SetEmitter):
     def attribute_of(self, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
         if isinstance(base, SimpleValue):
             type = base.value.type
-            is_deque = isinstance(type, ListType) and type.python and name in _OF_DEQUES
+            is_deque = isinstance(type, ListType) and type.is_deque and name in _OF_DEQUES
             if name == "copy" and isinstance(type, (ListType, DictType)) and type.python:
                 return CopyOf(base.value)
             if isinstance(type, ListType) and type.python.startswith("deque:"):

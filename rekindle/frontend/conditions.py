@@ -71,6 +71,10 @@ class ConditionEmitter(ExpressionEmitter):
             operands = BinOp(expr.tree)
             contained = BinOp.create(expr.range, "in", operands.lhs, operands.rhs)
             return self._negation(expr, self.emit_condition(contained))
+        if kind in ("is", "is_not", "==", "!=", "in"):
+            of_classes = self.type_question(BinOp(expr.tree))
+            if of_classes is not None:
+                return of_classes
         if kind in ("is", "is_not"):
             return self._identity(BinOp(expr.tree))
         if kind == "in":
@@ -131,6 +135,9 @@ class ConditionEmitter(ExpressionEmitter):
             key = constant_of(item)
             if key is not MISSING:
                 return self._static(expr.range, table.contains(key))
+            asked = table.holds(item, expr.range, self.graph)
+            if asked is not None:
+                return Condition(asked)
         container = table.as_value(expr.rhs.range, self.graph)
         if isinstance(container.type, DictType):
             self.learn_item(expr.rhs, item)
@@ -377,7 +384,9 @@ class ConditionEmitter(ExpressionEmitter):
         maybe = [type for part in no for type in asked if _possibly(part, type)]
         if not yes and not maybe:
             return self._static(call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
-        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": list(asked)})
+        wanted = [*asked]  # to the IR a tuple of any length is a list
+        wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
+        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
         positive, negative = union((*yes, *maybe)), union(no)
         refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
         return Condition(node.output, refinements)
@@ -506,9 +515,24 @@ def _members(asked: list[Type]) -> list[Type]:
 def _certainly(part: Type, asked: list[Type]) -> bool:
     """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's
     isinstance."""
+    if _is_open_tuple(part) or any(_is_open_tuple(type) for type in asked):
+        return any(_is_tuple_of(part, type) for type in asked)
     if any(part.is_subtype_of(type) or _inherits(part, type) for type in asked):
         return True
     return part == BOOL and any(type.kind == "IntType" for type in asked)
+
+
+def _is_open_tuple(type: Type) -> bool:
+    return isinstance(type, ListType) and type.is_tuple
+
+
+def _is_tuple_of(part: Type, asked: Type) -> bool:
+    """Whether values of ``part``, of which Python makes a tuple, are of the class that ``asked`` names."""
+    if not isinstance(part, ListType):
+        return False
+    if isinstance(asked, ListType):
+        return part.is_subtype_of(asked) and part.python == asked.python
+    return asked == (ANY_TUPLE if part.is_tuple else ANY_LIST) or asked == ANY
 
 
 def _inherits(part: Type, asked: Type) -> bool:

@@ -53,6 +53,8 @@ class ReturnTypes:
 
     declared: Type | None = None
     merged: Type | None = None
+    given: Type | None = None
+    """What the return statements so far give, which may tell more than what is declared."""
     announce: Callable[[Type], None] | None = None
     """Told what the first return gives: calls of the function within itself need to know it."""
     is_uncertain: bool = False

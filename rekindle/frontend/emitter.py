@@ -47,6 +47,7 @@ from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.with_statements import enter
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
@@ -59,8 +60,10 @@ from rekindle.ir.types import (
     ListType,
     TupleType,
     Type,
+    as_python_has,
     mismatch_note,
     unify,
+    union,
     unshaped,
     without_none,
 )
@@ -260,12 +263,19 @@ class FunctionEmitter(AttemptEmitter):
         return self._emit_to_end(definition)
 
     def _emit_to_end(self, definition: Def) -> Type:
+        if self.returns.declared is None and self.evidence.result is not None:
+            self.returns.declared = self.evidence.result
+            if self.returns.announce is not None:
+                self.returns.announce(self.evidence.result)
         self.emit_statements(definition.body)
         self.attempt(lambda: self._close(definition))
         self.diagnostics.raise_all()
         self._erase_empty_list_literals()
         self.graph.none_checks = None
-        return self.returns.declared or self.returns.merged or NONE
+        declared, given = self.returns.declared, self.returns.given
+        if declared is not None and given is not None and not isinstance(self.environment.resolver, ArchiveNames):
+            return as_python_has(declared, given)
+        return declared or self.returns.merged or NONE
 
     def _emit_parameters(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> None:
         for position, (param, argument) in enumerate(zip(definition.params, schema.arguments, strict=True)):
@@ -457,6 +467,8 @@ class FunctionEmitter(AttemptEmitter):
             value = convert_value(self.graph, value, declared, statement.range)
         if value.type.is_optional and without_none(value.type).is_subtype_of(declared) and not declared.is_optional:
             value = self.present(value, statement.range, _no_result(declared))
+        elif isinstance(declared, TupleType) and value.node.kind == "prim::TupleConstruct":
+            value = self.with_present_items(value, declared, statement.range, _no_result(declared))
         if not value.type.is_subtype_of(declared):
             self.learn_type(statement.value, declared)
             raise TypeMismatchError(
@@ -492,7 +504,7 @@ class FunctionEmitter(AttemptEmitter):
         if not found.has_several:
             kind = TupleType((message.type,))
             arguments = self.insert_node("prim::TupleConstruct", statement.range, [message], [kind]).output
-        text = self.call_builtin("aten::str", statement.range, message)
+        text = self.text_of(message, statement.range)
         self._insert_raise([text, found.class_name, arguments], statement.range)
 
     def _insert_raise(self, inputs: list[Value], range: SourceRange) -> None:
@@ -513,7 +525,7 @@ class FunctionEmitter(AttemptEmitter):
         if failure.message is not None:
             said = self.emit_expression(failure.message)
             if said.type != STRING:
-                said = self.call_builtin("aten::str", failure.message.range, said)
+                said = self.text_of(said, failure.message.range)
             message = self.insert("aten::add", range, message, said)
         self._insert_raise([message, self.graph.insert_constant(None, range=range)], range)
 
@@ -528,21 +540,21 @@ class FunctionEmitter(AttemptEmitter):
         if declared is not None and self.returns.merged is None and _differs_in_length(value.type, declared):
             declared = self.returns.declared = None  # ``-> tuple[Tensor]`` of what gives two: Python does not mind
         if declared is not None:
+            if declared is self.evidence.result and not value.type.is_subtype_of(declared):
+                self.evidence.learn_result(union((declared, value.type)))
             value = self._as_declared(value, declared, statement)
             self.returns.merged = declared
-            if declared == ANY and value.type != ANY:
+            before = self.returns.given
+            self.returns.given = value.type if before is None else unify(before, value.type) or declared
+            if value.type != declared and (declared == ANY or declared is self.evidence.result):
                 # So that returns on different paths have one type.
-                value = self.insert_node("prim::unchecked_cast", statement.range, [value], [ANY]).output
+                value = self.insert_node("prim::unchecked_cast", statement.range, [value], [declared]).output
         else:
             before = self.returns.merged
             merged = value.type if before is None else unify(before, value.type)
             if merged is None:
                 assert before is not None
-                raise TypeMismatchError(
-                    f"this returns {value.type.annotation}, but a return before it gives {before.annotation}",
-                    statement.range,
-                    hint="declare the type of the result, for example -> Optional[…] or -> Union[…]",
-                )
+                self.evidence.learn_result(union((unshaped(before), unshaped(value.type))))
             if before is None and self.returns.announce is not None:
                 self.returns.announce(unshaped(merged))
             self.returns.merged = merged
@@ -653,31 +665,11 @@ class FunctionEmitter(AttemptEmitter):
 
     def _emit_with_item(self, item: WithItem, entered: list[tuple[Value, SourceRange]]) -> Value:
         context = self.emit_expression(item.context)
-        result = self._enter(context, item.context)
+        result = enter(self, context, item.context)
         entered.append((context, item.context.range))
         if item.target is not None:
             self._assign(item.target, SimpleValue(result), item.context.range)
         return result
-
-    def _enter(self, context: Value, expr: Expr) -> Value:
-        methods = getattr(context.type, "methods", None)
-        if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:
-            raise TypeMismatchError(
-                f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}",
-                expr.range,
-            )
-        methods["__exit__"].ensure_defined(expr.range)
-        taken = len(methods["__exit__"].schema.arguments) - 1
-        if taken != 3:
-            raise TypeMismatchError(
-                f"__exit__ of '{context.type.annotation}' takes {taken} arguments besides self; "
-                "a with statement gives it three: the class of an exception, the exception and its traceback",
-                expr.range,
-                hint="def __exit__(self, type: Any, value: Any, traceback: Any) -> None",
-            )
-        methods["__enter__"].ensure_defined(expr.range)
-        result = methods["__enter__"].schema.returns[0].type
-        return self.insert_node("prim::Enter", expr.range, [context], [result]).output
 
     _STATEMENTS: Final[dict[str, Callable[[FunctionEmitter, Tree], None]]] = {
         "assign": lambda self, tree: self.emit_assign(Assign(tree)),

@@ -18,17 +18,17 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.explaining import Explaining
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.inference import DICT, LIST, SET
-from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.keywords import KeywordArguments, table_of_functions
+from rekindle.frontend.learning import Learning
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.none_errors import none_operand
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
+from rekindle.frontend.refinement import Condition
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
+from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
@@ -70,7 +70,6 @@ from rekindle.syntax.views import (
     Select,
     Starred,
     StringLiteral,
-    Subscript,
     TernaryIf,
     TupleLiteral,
     UnaryOp,
@@ -84,7 +83,7 @@ _TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
 _CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
 
 
-class ExpressionEmitter(Explaining):
+class ExpressionEmitter(Learning):
     """Emits expressions. Subscripts, conditions, comprehensions and special forms are added by the classes that build
     on it."""
 
@@ -108,6 +107,10 @@ class ExpressionEmitter(Explaining):
     def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         raise NotImplementedError
 
+    def type_question(self, expr: BinOp) -> Condition | None:
+        """``type(x) is int`` and the like; None for other comparisons."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------------------------- dispatching
 
     def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
@@ -128,6 +131,10 @@ class ExpressionEmitter(Explaining):
             return self._emit_list(expr, hint)
         if kind == Lambda.KIND:
             return self.local_function(definition_of_lambda(Lambda(expr.tree)))
+        if kind == DictLiteral.KIND:
+            table = table_of_functions(DictLiteral(expr.tree), self.emit_sugared)
+            if table is not None:
+                return table
         if kind == Walrus.KIND:
             return self._emit_walrus(Walrus(expr.tree), hint)
         return SimpleValue(self._emit_simple(expr, hint))
@@ -144,7 +151,8 @@ class ExpressionEmitter(Explaining):
     def _emit_simple(self, expr: Expr, hint: Type | None) -> Value:
         kind = expr.tree.kind
         if kind in BINARY_KINDS:
-            return self._emit_binary(BinOp(expr.tree))
+            asked = self.type_question(BinOp(expr.tree)) if kind in ("==", "!=", "in") else None
+            return self._emit_binary(BinOp(expr.tree)) if asked is None else asked.value
         if kind in _CONDITIONS:
             return self.emit_condition_value(expr, hint)
         emit = self._LITERALS.get(kind)
@@ -479,84 +487,12 @@ class ExpressionEmitter(Explaining):
             self.look_into([item.value for item in call.attributes], error, call)
         kwargs = self.emit_keywords(call.attributes)
         if isinstance(callee, BuiltinFunction) and callee.self_value is not None:
-            self._learn_from_method(call, callee.kind, args)
+            self.learn_from_method(call, callee.kind, args)
         try:
             return callee.call(Call(range, self.graph, args, kwargs, targets))
         except SchemaError:
-            self._learn_from_parameters(call, callee, args)
+            self.learn_from_parameters(call, callee, args)
             raise
-
-    # ------------------------------------------------------------------------------------ what uses tell of variables
-
-    def learn_element(self, expr: Expr, added: Value) -> None:
-        """The list that ``expr`` names is to hold what is in the list ``added``."""
-        origin = self.environment.origin_of(expr)
-        if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
-            if added.node.kind != "prim::EmptyListLiteral":
-                self.evidence.learn(origin, element=added.type.element)
-
-    def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
-        """The dict that ``expr`` names is to have such a key, and such a value under it."""
-        origin = self.environment.origin_of(expr)
-        if origin is not None and origin.kind == SET:
-            self.evidence.learn(origin, key=key.type)
-        elif origin is not None and origin.kind == DICT:
-            if item is None or item.node.kind == "prim::EmptyListLiteral":
-                self.evidence.learn(origin, key=key.type)
-            else:
-                self.evidence.learn(origin, key=key.type, value=item.type)
-
-    def _learn_from_method(self, call: Apply, kind: str, args: Sequence[CallArgument]) -> None:
-        if call.callee.tree.kind != "." or not args:
-            return
-        owner = Select(call.callee.tree).value
-        if owner.tree.kind == Subscript.KIND:
-            self._learn_from_item(owner, kind, args)
-            return
-        origin = self.environment.origin_of(owner)
-        if origin is None:
-            return
-        values = [item.materialise(self.graph) for item in args]
-        method = kind.rpartition("::")[2]
-        if origin.kind == LIST:
-            if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
-                self.evidence.learn(origin, element=values[-1].type)
-            elif method == "extend":
-                self.learn_element(owner, values[0])
-        elif origin.kind == DICT:
-            if method in ("get", "setdefault", "pop"):
-                has_item = len(values) > 1 and values[1].type != NONE
-                self.learn_item(owner, values[0], values[1] if has_item else None)
-            elif method == "update" and isinstance(values[0].type, DictType):
-                self.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
-
-    def _learn_from_item(self, owner: Expr, kind: str, args: Sequence[CallArgument]) -> None:
-        """``d[k].append(x)`` tells what the lists in ``d`` hold."""
-        origin = self.environment.origin_of(Subscript(owner.tree).value)
-        if origin is not None and origin.kind == DICT and kind == "aten::append":
-            added = args[0].materialise(self.graph)
-            if added.node.kind != "prim::EmptyListLiteral":
-                self.evidence.learn(origin, value=ListType(added.type))
-
-    def _learn_from_parameters(self, call: Apply, callee: SugaredValue, args: Sequence[CallArgument]) -> None:
-        """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""
-        if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
-            return
-        formals = callee.functions[0].schema.arguments
-        for expr, formal in zip(call.inputs, formals, strict=False):
-            self.learn_type(expr, formal.type)
-
-    def learn_type(self, expr: Expr, type: Type) -> None:
-        """The list or dict that ``expr`` names is to be of the type."""
-        origin = self.environment.origin_of(expr)
-        if origin is None:
-            return
-        if origin.kind == LIST and isinstance(type, ListType):
-            self.evidence.learn(origin, element=type.element)
-        elif origin.kind == DICT and isinstance(type, DictType):
-            self.evidence.learn(origin, key=type.key, value=type.value)
-        elif origin.kind == SET and isinstance(type, DictType):
-            self.evidence.learn(origin, key=type.key)
 
     def _emit_tolist(self, call: Apply, tensor: Value, hint: Type | None) -> Value:
         """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""
@@ -609,7 +545,7 @@ class ExpressionEmitter(Explaining):
         except CompileError:
             return None  # told where the arguments are looked at one by one
         lists = [self.starred[id(item.tree)] for item in expanded if self._is_open_ended(item)]
-        if not lists or not all(isinstance(x, SimpleValue) and x.value.type == ListType(INT) for x in lists):
+        if not lists or not all(isinstance(x, SimpleValue) and _holds_ints(x.value.type) for x in lists):
             return None
         return self._joined_list(ListLiteral.create(inputs[0].range, list(inputs)), inputs, None)
 
@@ -689,6 +625,10 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
             place = items[index].range if len(items) == len(values) else range
             note = mismatch_note(value.type, wanted)
             raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}{note}", place)
+
+
+def _holds_ints(type: Type) -> bool:
+    return isinstance(type, ListType) and type.element == INT
 
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:

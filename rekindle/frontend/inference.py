@@ -9,18 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Diagnostics
-from rekindle.ir.types import BOOL, INT, NONE, STRING, TENSOR, DictType, ListType, Type, optional, unify, unshaped
+from rekindle.ir.types import (
+    BOOL,
+    INT,
+    NONE,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    optional,
+    unify,
+    unify_all,
+    unshaped,
+)
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views import Apply, Const, DictLiteral, Expr, ListLiteral, NoneLiteral, UnaryOp, Var
+from rekindle.syntax.views import (
+    Apply,
+    Const,
+    DictLiteral,
+    Expr,
+    ListLiteral,
+    NoneLiteral,
+    TernaryIf,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+)
 
 T = TypeVar("T")
 
 LIST: Final = "list"
 DICT: Final = "dict"
 SET: Final = "set"
+TUPLE: Final = "tuple"
 NOTHING: Final = "None"
 NUMBER: Final = "number"
 """What the first assignment of a variable was."""
@@ -37,6 +63,8 @@ class Origin:
 
     statement: Tree
     kind: str
+    is_optional: bool = False
+    """Whether it may assign None, too: ``xs = [] if wanted else None``."""
 
 
 @dataclass(slots=True)
@@ -45,13 +73,28 @@ class Evidence:
     ``key`` and the ``value``, of anything else the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
+    result: Type | None = None
+    """What the function gives, where its returns have no smaller type in common."""
+
+    def learn_result(self, type: Type) -> NoReturn:
+        """The function gives values of ``type``, as it has turned out.
+
+        Raises:
+            Reinference: always.
+        """
+        self.result = unshaped(type)
+        raise Reinference
 
     def type_of(self, origin: Origin) -> Type | None:
         """The type that the variable is to have; None where nothing has shown one."""
+        type = self._type_of(origin)
+        return optional(type) if type is not None and origin.is_optional else type
+
+    def _type_of(self, origin: Origin) -> Type | None:
         statement = id(origin.statement)
-        if origin.kind == LIST:
+        if origin.kind in (LIST, TUPLE):
             element = self.shown.get((statement, "element"))
-            return None if element is None else ListType(element)
+            return None if element is None else ListType(element, "tuple" if origin.kind == TUPLE else "")
         value = self.shown.get((statement, "value"))
         if origin.kind == SET:
             key = self.shown.get((statement, "key"))
@@ -75,7 +118,10 @@ class Evidence:
             if merged is not None:
                 self.shown[key] = merged
         now = self.type_of(origin)
-        if now is not None and now != (before or _ASSUMED.get(origin.kind)):
+        assumed = _ASSUMED.get(origin.kind)
+        if assumed is not None and origin.is_optional:
+            assumed = optional(assumed)
+        if now is not None and now != (before or assumed):
             raise Reinference
 
 
@@ -100,6 +146,8 @@ def kind_of_origin(value: Expr) -> str | None:
     kind = value.tree.kind
     if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
         return LIST
+    if kind == TupleLiteral.KIND and not TupleLiteral(value.tree).items:
+        return TUPLE
     if kind == DictLiteral.KIND and not DictLiteral(value.tree).keys:
         return DICT
     if kind == NoneLiteral.KIND:
@@ -114,6 +162,19 @@ def kind_of_origin(value: Expr) -> str | None:
     return None
 
 
+def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
+    """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
+    if value.tree.kind != TernaryIf.KIND:
+        kind = kind_of_origin(value)
+        return None if kind is None else Origin(statement, kind)
+    either = TernaryIf(value.tree)
+    kinds = [kind_of_origin(side) for side in (either.true_expr, either.false_expr)]
+    if NOTHING not in kinds:
+        return None
+    kind = kinds[1 - kinds.index(NOTHING)]
+    return Origin(statement, kind, is_optional=True) if kind in (LIST, DICT, SET, TUPLE) else None
+
+
 def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actual: Type) -> None:
     """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
     loop.
@@ -121,7 +182,12 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
     Raises:
         Reinference: it is to have another type.
     """
-    if origin.kind == LIST and isinstance(actual, ListType):
+    if origin.kind == TUPLE:
+        elements = actual.elements if isinstance(actual, TupleType) else actual.contained
+        common = unify_all(map(unshaped, elements))
+        if common is not None and (isinstance(actual, TupleType) or (isinstance(actual, ListType) and actual.is_tuple)):
+            evidence.learn(origin, element=common)
+    elif origin.kind == LIST and isinstance(actual, ListType):
         evidence.learn(origin, element=actual.element)
     elif origin.kind == DICT and isinstance(actual, DictType):
         evidence.learn(origin, key=actual.key, value=actual.value)

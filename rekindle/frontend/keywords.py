@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.frontend.choices import Choice
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import STRING, DictType, unify_all, unshaped
+from rekindle.ir.types import STRING, DictType, ListType, unify_all, unshaped
+from rekindle.syntax.views import DictLiteral, Expr, Lambda, Select, StringLiteral, Var
 
 
 class KeywordArguments(SugaredValue):
@@ -32,6 +35,12 @@ class KeywordArguments(SugaredValue):
 
     def contains(self, key: object) -> bool:
         return key in self.items
+
+    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+        if key.type != STRING:
+            return None
+        names = graph.insert_constant(list(self.items), ListType(STRING), range)
+        return graph.insert("aten::__contains__", [names, key], range=range)
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         values = [value.as_value(range, graph) for value in self.items.values()]
@@ -62,6 +71,9 @@ class KeywordArguments(SugaredValue):
         return _Method(self, name, method)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: object = None) -> SugaredValue:
+        if index.node.kind != "prim::Constant" and index.type == STRING and self.items:
+            makes = [partial(_same, value) for value in self.items.values()]
+            return Choice(self.description, index, list(self.items), makes)
         key = _constant_key(index, range)
         if key not in self.items:
             raise TypeMismatchError(f"there is no keyword argument '{key}'", range)
@@ -78,6 +90,33 @@ class KeywordArguments(SugaredValue):
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         return graph.insert_constant(len(self.items), range=range)
+
+
+def _same(value: SugaredValue) -> SugaredValue:
+    return value
+
+
+class TableOfMeanings(KeywordArguments):
+    """A dict literal of what are no values: functions, parts of a module."""
+
+    @property
+    def description(self) -> str:
+        return "a dict of functions"
+
+
+def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
+    """``{"relu": F.relu, "none": lambda x: x}``; None where the values are of the graph, by what is written there and
+    by the first of them."""
+    if not literal.keys or any(key.tree.kind != StringLiteral.KIND for key in literal.keys):
+        return None
+    if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):
+        return None
+    first = emit(literal.values[0])
+    if not first.stays_itself:
+        return None
+    keys = [StringLiteral(key.tree).text for key in literal.keys]
+    others = [emit(value) for value in literal.values[1:]]
+    return TableOfMeanings(dict(zip(keys, [first, *others], strict=True)))
 
 
 def _constant_key(value: Value, range: SourceRange) -> str:

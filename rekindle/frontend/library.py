@@ -33,6 +33,7 @@ _OPERATORS: Final = {
     "norm": "python::norm",
     "nextafter": "python::nextafter",
     "exact_sum": "python::fsum",
+    "tensor_of": "aten::tensor",
 }
 """What the texts call operators: those of dicts that sets do not have, and of Python's library."""
 

@@ -14,6 +14,7 @@ from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import IntType, ListType
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}
 
@@ -56,9 +57,17 @@ _ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 }
 
 
+_OF_DTYPES: Final = {name: f"dtype_{name}" for name in ("is_floating_point", "is_complex", "is_signed", "itemsize")}
+
+
 def _find(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
     kind = value.type.kind
     itself = CallArgument(value, range=range)
+    if isinstance(value.type, IntType) and value.type.of_dtypes:
+        about = _OF_DTYPES.get(name)
+        return None if about is None else library_function(about).call(Call(range, graph, [itself]))
+    if name == "numel" and isinstance(value.type, ListType) and value.type.python == "Size":
+        return BoundCall(library_function("numel_of_size"), itself)
     method = _METHODS.get(kind, {}).get(name)
     if method is not None:
         return BoundCall(library_function(method), itself)

@@ -11,7 +11,7 @@ from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
 from rekindle.frontend.refinement import Refinements
-from rekindle.frontend.set_values import check_shown
+from rekindle.frontend.set_values import shown
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import SimpleValue
@@ -226,11 +226,43 @@ class PythonOperatorEmitter(IterationEmitter):
             return None
         value = self.emit_expression(call.inputs[0])
         type = value.type
+        if isinstance(type, TensorType):
+            rows = self.insert("aten::unbind", call.range, value)
+            return SimpleValue(self.from_library(f"{name}_row", call.range, rows))
         element = type.key if isinstance(type, DictType) else type.element if isinstance(type, ListType) else None
         if not isinstance(element, (StringType, TupleType, ListType)):
             return self._of_emitted(call, value)
         xs = value if isinstance(type, ListType) else self.insert("aten::keys", call.range, value)
         return SimpleValue(self.first_by(call.range, xs, xs, name))
+
+    def _sorted_rows(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``sorted(x)`` of a Tensor; None of other things."""
+        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+            return None
+        value = self.emit_expression(call.inputs[0])
+        if isinstance(value.type, TensorType):
+            raise UnsupportedError(
+                "sorted of a Tensor would be a list of its rows",
+                call.range,
+                hint="write x.sort().values, or sort a list: values: List[float] = x.tolist()",
+            )
+        return self._of_emitted(call, value)
+
+    def _any(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        return self._of_rows(call, "any_of_rows")
+
+    def _all(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        return self._of_rows(call, "all_rows")
+
+    def _of_rows(self, call: Apply, function: str) -> SugaredValue | None:
+        """``any(x)`` of a Tensor asks its rows, and gives a bool; None of other things."""
+        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+            return None
+        value = self.emit_expression(call.inputs[0])
+        if not isinstance(value.type, TensorType):
+            return self._of_emitted(call, value)
+        rows = self.insert("aten::unbind", call.range, value)
+        return SimpleValue(self.from_library(function, call.range, rows))
 
     def _int(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``int("ff", 16)``; other calls are none of this."""
@@ -245,6 +277,8 @@ class PythonOperatorEmitter(IterationEmitter):
         """``sum(xs, start)``"""
         named = [item.value for item in call.attributes if item.name.name == "start"]
         given = [*call.inputs, *named]
+        if len(given) == 1 and not call.attributes:
+            return self._sum_of_all(call)
         if len(given) != 2 or len(named) != len(call.attributes):
             return None
         xs = self.unordered_list(call, given[0])
@@ -252,6 +286,22 @@ class PythonOperatorEmitter(IterationEmitter):
         if isinstance(xs.type, ListType) and start.type == INT and xs.type.element == FLOAT:
             start = self.insert("aten::Float", call.range, start)
         return SimpleValue(self.from_library("sum_from", call.range, xs, start))
+
+    def _sum_of_all(self, call: Apply) -> SugaredValue | None:
+        """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
+        item = call.inputs[0]
+        if item.tree.kind in _NO_VALUES and item.tree.kind != "generator":
+            return None
+        xs = self.emit_expression(item)
+        if isinstance(xs.type, TupleType) and xs.type.elements and all(part == TENSOR for part in xs.type.elements):
+            xs = self.insert_node(
+                "prim::ListConstruct", call.range, unpack_tuple(self.graph, xs, call.range), [ListType(TENSOR)]
+            ).output
+        if isinstance(xs.type, TensorType):
+            xs = self.insert("aten::unbind", call.range, xs)
+        if isinstance(xs.type, ListType) and isinstance(xs.type.element, TensorType):
+            return SimpleValue(self.from_library("sum_of_tensors", call.range, xs))
+        return self._of_emitted(call, xs)
 
     def _pow(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``pow(a, b, m)``, and of two arguments what ``a ** b`` is."""
@@ -272,9 +322,12 @@ class PythonOperatorEmitter(IterationEmitter):
         """``format(x, ".2f")``"""
         given = self._expect(call, 1, 2)
         values = [self.emit_expression(item) for item in given]
-        check_shown("aten::format", [values[0].type], call.range)
         template = self.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)
-        return SimpleValue(self.insert("aten::format", call.range, template, *values))
+        return SimpleValue(self._formatted(call.range, template, *values))
+
+    def _formatted(self, range: SourceRange, *given: Value) -> Value:
+        args = shown("aten::format", [self.argument(item, range) for item in given], self.graph, range)
+        return self.insert("aten::format", range, *(item.materialise(self.graph) for item in args))
 
     def _truth(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``bool(x)`` of what may be None, which is false, or of one of several types."""
@@ -299,9 +352,8 @@ class PythonOperatorEmitter(IterationEmitter):
     def _repr(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         (item,) = self._expect(call, 1, 1)
         value = self.emit_expression(item)
-        check_shown("aten::format", [value.type], call.range)
         template = self.graph.insert_constant("{!r}", range=call.range)
-        return SimpleValue(self.insert("aten::format", call.range, template, value))
+        return SimpleValue(self._formatted(call.range, template, value))
 
     def _print(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``print(…, sep=…)`` prints one string; the line end is what the operator adds."""
@@ -399,5 +451,8 @@ _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None],
     "print": PythonOperatorEmitter._print,
     "min": PythonOperatorEmitter._least,
     "max": PythonOperatorEmitter._greatest,
+    "any": PythonOperatorEmitter._any,
+    "all": PythonOperatorEmitter._all,
+    "sorted": PythonOperatorEmitter._sorted_rows,
 }
 """Builtins of which some calls are put together of operators."""

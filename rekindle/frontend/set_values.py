@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from string import Formatter
 from typing import Final
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import FLOAT, DictType, EnumType, ListType, Type
+from rekindle.ir.matching import CallArgument, unpack_tuple
+from rekindle.ir.types import FLOAT, DictType, EnumType, IntType, ListType, TupleType, Type
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -82,6 +83,10 @@ def holds_set(type: Type) -> bool:
 
 def _of_collections(type: Type) -> str | None:
     """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
+    if isinstance(type, IntType) and type.of_dtypes:
+        return "torch.dtype"
+    if isinstance(type, ListType) and type.is_tuple:
+        return "torch.Size" if type.python == "Size" else "tuple"
     if isinstance(type, (ListType, DictType)) and type.python and not (isinstance(type, DictType) and type.is_set):
         return type.python.partition(":")[0]
     return next((found for part in type.contained if (found := _of_collections(part)) is not None), None)
@@ -96,6 +101,13 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
     if kind not in _SHOWS:
         return
     other = next((found for type in types if (found := _of_collections(type)) is not None), None)
+    if other in ("tuple", "torch.Size", "torch.dtype"):
+        raise UnsupportedError(
+            f"a {other} within another container has no text in a program, "
+            f"where it is {'an int' if other == 'torch.dtype' else 'a list'}",
+            range,
+            hint="show one after the other",
+        )
     if other is not None:
         raise UnsupportedError(
             f"a {other} has no text in a program, where it is a {'list' if other == 'deque' else 'dict'}",
@@ -110,6 +122,57 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
         )
 
 
+is_shown_otherwise: Callable[[Type], bool] = lambda type: False  # noqa: E731
+text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
+"""Slots: whether Python's text of such values is another one, and that text. :mod:`rekindle.frontend.shown` fills
+them."""
+
+
+def shown(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRange) -> Sequence[CallArgument]:
+    """The arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
+
+    Raises:
+        UnsupportedError: one has no text in a program.
+    """
+    if kind not in _SHOWS:
+        return args
+    found = list(args)
+    for index, item in enumerate(args):
+        if text_of is not None and graph.none_checks is not None and is_shown_otherwise(item.type):
+            value = item.materialise(graph)
+            if kind == "aten::percentFormat" and isinstance(value.type, TupleType):
+                parts = [
+                    text_of(graph, part, range) if is_shown_otherwise(part.type) else part
+                    for part in unpack_tuple(graph, value, range)
+                ]
+                type = TupleType(tuple(part.type for part in parts))
+                made = graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type], range=range)).output
+            else:
+                made = text_of(graph, value, range)
+            if kind == "aten::format" and index:
+                _show_plainly(found, index, graph)
+            found[index] = CallArgument(made, range=item.range)
+    check_shown(kind, [item.type for item in found], range)
+    return found
+
+
+def _show_plainly(args: list[CallArgument], index: int, graph: Graph) -> None:
+    """Let the template of ``format`` show argument ``index`` as it is, where it says ``!r``: it is the text already."""
+    template = args[0].materialise(graph)
+    text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
+    if not isinstance(text, str) or "!r" not in text:
+        return
+    made, place = "", 0
+    for before, field, spec, conversion in Formatter().parse(text):
+        made += before.replace("{", "{{").replace("}", "}}")
+        if field is None:
+            continue
+        place += 1
+        said = "" if conversion is None or (conversion == "r" and place == index) else f"!{conversion}"
+        made += "{" + field + said + (f":{spec}" if spec else "") + "}"
+    args[0] = CallArgument(graph.insert_constant(made, range=args[0].range), range=args[0].range)
+
+
 def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRange) -> Sequence[CallArgument]:
     """The arguments of an operator, with the elements of a set where the operator eats them all.
 
@@ -120,7 +183,7 @@ def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: Sou
     if kind == "aten::len" and types and isinstance(types[0], DictType) and isinstance(types[0].key, EnumType):
         keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
         return [CallArgument(keys, range=args[0].range)]  # a list of one dict would do for the operator
-    check_shown(kind, types, range)
+    args = shown(kind, args, graph, range)
     if len(args) != 1 or kind not in _EATS_ALL or not isinstance(types[0], DictType) or not types[0].is_set:
         return args
     if kind == "aten::sum":

@@ -10,7 +10,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.set_values import check_shown
+from rekindle.frontend.set_values import shown
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -166,8 +166,8 @@ class PrintValue(StaticValue):
     def call(self, call: Call) -> SugaredValue:
         if call.kwargs:
             raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
-        inputs = [item.materialise(call.graph) for item in call.args]
-        check_shown("prim::Print", [item.type for item in inputs], call.range)
+        args = shown("prim::Print", call.args, call.graph, call.range)
+        inputs = [item.materialise(call.graph) for item in args]
         call.graph.insert_node(call.graph.create("prim::Print", inputs, outputs=0, range=call.range))
         return none_value(call.range, call.graph)
 
@@ -258,8 +258,8 @@ class NewStyleString(SugaredValue):
                 "format takes no keyword arguments here", call.range, hint="number the fields instead: '{0}'"
             )
         template = CallArgument(self.template, range=call.range)
-        check_shown("aten::format", [item.type for item in call.args], call.range)
-        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", [template, *call.args], []))
+        given = shown("aten::format", [template, *call.args], call.graph, call.range)
+        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", given, []))
 
 
 class ToList(SugaredValue):
@@ -301,6 +301,8 @@ _FORMS: Final = (
         "reversed",
         "set",
         "frozenset",
+        "type",
+        "next",
     ),
     *(
         "annotate",

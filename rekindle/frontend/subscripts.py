@@ -153,10 +153,13 @@ class SubscriptEmitter(ConditionEmitter):
         value = base.as_value(base_range, self.graph)
         if isinstance(value.type, TupleType):
             positions = _positions(len(value.type.elements))[self._constant_slice(slice)]
-            taken = [self._index_tuple(range, value, self.literal(position, range)) for position in positions]
-            type = TupleType(tuple(item.type for item in taken))
-            return SimpleValue(self.insert_node("prim::TupleConstruct", range, taken, [type]).output)
-        return SimpleValue(self.insert("aten::slice", range, value, *self._bounds(slice)))
+            items = [self._index_tuple(range, value, self.literal(position, range)) for position in positions]
+            type = TupleType(tuple(item.type for item in items))
+            return SimpleValue(self.insert_node("prim::TupleConstruct", range, items, [type]).output)
+        taken = self.insert("aten::slice", range, value, *self._bounds(slice))
+        if isinstance(value.type, ListType) and value.type.is_tuple:
+            taken.set_type(value.type)
+        return SimpleValue(taken)
 
     def _bounds(self, slice: SliceExpr) -> list[object]:
         """start, stop and step as operators take them."""

@@ -100,6 +100,10 @@ class SugaredValue:
         """Whether this is a table of which the compiler knows the keys: then :meth:`contains` tells of each."""
         return False
 
+    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+        """Whether such a table has a key that only the run knows; None where that cannot be asked."""
+        return None
+
     def contains(self, key: object) -> bool:
         """``key in self``, where the compiler knows the keys."""
         raise NotImplementedError

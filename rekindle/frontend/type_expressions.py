@@ -13,6 +13,7 @@ from rekindle.ir.types import (
     BOOL,
     COMPLEX,
     DEVICE,
+    DTYPE,
     FLOAT,
     GENERATOR,
     INT,
@@ -52,7 +53,7 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
     "typing.Any": ANY,
     "Device": DEVICE,
     "torch.device": DEVICE,
-    "torch.dtype": INT,
+    "torch.dtype": DTYPE,
     "torch.layout": INT,
     "torch.memory_format": INT,
     "torch.qscheme": QSCHEME,
@@ -189,6 +190,8 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
+    if _strip(name or "") in ("Tuple", "tuple") and len(indices) == 2 and indices[1].tree.kind == "dots":
+        return ListType(parse_type_expression(indices[0], resolver), "tuple")
     if count is not None and len(indices) != count:
         raise UnsupportedError(
             f"'{name}' takes {count} type argument{'s' if count > 1 else ''}, got {len(indices)}", expr.range

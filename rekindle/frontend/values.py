@@ -29,6 +29,7 @@ from rekindle.frontend.insertion import (
 )
 from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.none_errors import ATTRIBUTE_ERROR, TYPE_ERROR
+from rekindle.frontend.python_kinds import as_python_has_it, gives_nothing
 from rekindle.frontend.python_signatures import call_as_python_does
 from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
@@ -133,7 +134,7 @@ class SimpleValue(SugaredValue):
                 kind = "aten::size"
             elif name == "ndim":
                 kind = "aten::dim"
-            return SimpleValue(graph.insert(kind, [value], range=range))
+            return SimpleValue(as_python_has_it(kind, graph.insert(kind, [value], range=range)))
         if type == DEVICE and name in _DEVICE_PROPERTIES:
             return SimpleValue(graph.insert(_DEVICE_PROPERTIES[name], [value], range=range))
         if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
@@ -526,23 +527,14 @@ class BuiltinFunction(SugaredValue):
             args = given_sets(kind, args, call.graph, call.range)
         try:
             made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
-            if call.targets and _gives_nothing(kind, made, itself):
+            if call.targets and gives_nothing(kind, made, itself):
                 made = call.graph.insert_constant(None, range=call.range)
-            return SimpleValue(made)
+            return SimpleValue(as_python_has_it(kind, made))
         except SchemaError:
             found = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
             if found is None:
                 raise
             return SimpleValue(found)
-
-
-def _gives_nothing(kind: str, made: Value, itself: CallArgument | None) -> bool:
-    """Whether Python gives None where the operator gives the list that was changed, or no result."""
-    if itself is None:
-        return False
-    if made.type == TupleType(()):
-        return True
-    return isinstance(made.type, ListType) and kind == "aten::append"
 
 
 class FunctionValue(StaticValue):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
-from rekindle.ir.attributes import infer_type
+from rekindle.ir.call_arguments import CallArgument as CallArgument, LenientCall, can_check, has_lacking_items
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY, Operator, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -47,85 +47,10 @@ from rekindle.ir.types import (
     has_free_variables,
     match_variables,
     mismatch_note,
+    open_tuple_in,
     substitute,
     without_none,
 )
-
-
-@dataclass(slots=True)
-class CallArgument:
-    """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed."""
-
-    value: Value | None = None
-    constant: object = None
-    range: SourceRange = UNKNOWN_RANGE
-    name: str | None = None
-
-    @property
-    def type(self) -> Type:
-        if self.value is not None:
-            return self.value.type
-        return infer_type(self.constant) or NONE
-
-    def materialise(self, graph: Graph) -> Value:
-        if self.value is None:
-            self.value = graph.insert_constant(self.constant, range=self.range)
-        return self.value
-
-
-class _PresentArgument(CallArgument):
-    """An argument that may be None, as what it is else: whoever makes a value of it has a check inserted."""
-
-    __slots__ = ("call", "formal", "made")
-
-    def __init__(self, given: CallArgument, call: _LenientCall, formal: Argument) -> None:
-        super().__init__(given.value, given.constant, given.range, given.name)
-        self.call = call
-        self.formal = formal
-        self.made: Value | None = None
-
-    @property
-    def type(self) -> Type:
-        assert self.value is not None
-        return without_none(self.value.type)
-
-    def materialise(self, graph: Graph) -> Value:
-        if self.made is None:
-            call = self.call
-            assert self.value is not None
-            assert graph.none_checks is not None
-            self.made = graph.none_checks.check_argument(
-                self.value, self.range, call.name, call.schema, self.formal, call.is_method
-            )
-        return self.made
-
-
-@dataclass(slots=True, frozen=True)
-class _LenientCall:
-    """A call in which arguments may be checked not to be None, all of them under ``everywhere``: to find out what is
-    wrong."""
-
-    name: str
-    schema: FunctionSchema
-    is_method: bool
-    everywhere: bool = False
-
-    def present(self, formal: Argument, actual: CallArgument) -> CallArgument | None:
-        """``actual`` without None; None where it cannot be taken so."""
-        value = actual.value
-        if value is None or not _can_check(value):
-            return None
-        checks = value.node.graph.none_checks
-        assert checks is not None
-        if not self.everywhere and checks.takes_none(self.schema, formal):
-            return None
-        return _PresentArgument(actual, self, formal)
-
-
-def _can_check(value: Value) -> bool:
-    """Whether the value may be None, and the program may have that checked."""
-    checks = value.node.graph.none_checks
-    return checks is not None and checks.can_check(value)
 
 
 def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> CallArgument:
@@ -176,6 +101,9 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if isinstance(type, OptionalType) and not argument.type.is_optional:
         return convert(argument, type.element, conversions)
     actual = argument.type
+    fitting = open_tuple_in(type) if isinstance(actual, TupleType) and not actual.is_subtype_of(type) else None
+    if fitting is not None:
+        return convert(argument, fitting, conversions)
     if isinstance(type, ListType) and is_empty_list_literal(argument):
         return _empty_list(type), type
     if isinstance(actual, TupleType):
@@ -357,7 +285,7 @@ def plan_call(
     self_value: CallArgument | None = None,
     *,
     conversions: bool = True,
-    lenient: _LenientCall | None = None,
+    lenient: LenientCall | None = None,
 ) -> CallPlan:
     """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
     it is. A ``lenient`` call has arguments checked that may be None.
@@ -438,7 +366,7 @@ def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
     return isinstance(type, ListType) or (isinstance(type, TupleType) and _all_fit(type, wanted.element, True))
 
 
-def _as_given(actual: CallArgument, formal: Argument, lenient: _LenientCall | None) -> CallArgument:
+def _as_given(actual: CallArgument, formal: Argument, lenient: LenientCall | None) -> CallArgument:
     return actual if lenient is None else lenient.present(formal, actual) or actual
 
 
@@ -447,7 +375,7 @@ def _plan_rest(
     rest: Sequence[CallArgument],
     bindings: Bindings,
     conversions: bool,
-    lenient: _LenientCall | None,
+    lenient: LenientCall | None,
 ) -> Builder:
     type = formal.type
     assert isinstance(type, ListType)
@@ -462,7 +390,7 @@ def _plan_rest(
 
 
 def _plan_argument(
-    formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool, lenient: _LenientCall | None = None
+    formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool, lenient: LenientCall | None = None
 ) -> Builder:
     present = None if lenient is None else lenient.present(formal, actual)
     if present is None:
@@ -575,7 +503,7 @@ def match_schemas(
         for conversions in rounds:
             failures = []
             for index, schema in enumerate(schemas):
-                lenient = _LenientCall(name, schema, self_value is not None)
+                lenient = LenientCall(name, schema, self_value is not None)
                 try:
                     return index, plan_call(schema, args, kwargs, self_value, conversions=conversions, lenient=lenient)
                 except Mismatch as why:
@@ -593,7 +521,7 @@ def match_schemas(
 
 def _may_check(given: Sequence[CallArgument]) -> bool:
     """Whether an argument may be None and the program may have it checked."""
-    return any(item.value is not None and _can_check(item.value) for item in given)
+    return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
 
 def _would_fit_checked(
@@ -605,7 +533,7 @@ def _would_fit_checked(
 ) -> bool:
     """Whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
     for schema in schemas:
-        lenient = _LenientCall(name, schema, self_value is not None, everywhere=True)
+        lenient = LenientCall(name, schema, self_value is not None, everywhere=True)
         with contextlib.suppress(Mismatch):
             plan_call(schema, args, kwargs, self_value, lenient=lenient)
             return True

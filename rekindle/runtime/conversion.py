@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import DTYPES, number_of
 from rekindle.ir.types import (
     ANY,
     ANY_CLASS,
@@ -546,12 +546,15 @@ def differs_in_python(type: Type) -> bool:
     """Whether results of this type may have in them what Python has other classes for: NamedTuples, sets."""
     is_named = isinstance(type, TupleType) and type.fields is not None
     is_other = isinstance(type, (ListType, DictType)) and type.python != ""
-    return is_named or is_other or any(map(differs_in_python, type.contained))
+    is_dtype = isinstance(type, IntType) and type.of_dtypes
+    return is_named or is_other or is_dtype or any(map(differs_in_python, type.contained))
 
 
 def _named(value: Any, type: Type) -> Any:
     if not differs_in_python(type) or value is None:
         return value
+    if isinstance(type, IntType):
+        return DTYPES[value] if isinstance(value, int) else value
     if isinstance(type, TupleType) and isinstance(value, tuple):
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
         if type.fields is None:
@@ -561,9 +564,12 @@ def _named(value: Any, type: Type) -> Any:
         return value if same else cls(*items)
     if isinstance(type, OptionalType):
         return _named(value, type.element)
+    if isinstance(type, UnionType):
+        fitting = [member for member in type.members if differs_in_python(member) and _is_of_kind(value, member)]
+        return _named(value, fitting[0]) if len(fitting) == 1 else value
     if isinstance(type, ListType) and isinstance(value, list):
         value[:] = [_named(item, type.element) for item in value]
-        return _as_deque(value, type) if type.python else value
+        return _as_sequence(value, type) if type.python else value
     if isinstance(type, DictType) and isinstance(value, dict):
         if type.is_set:
             return set(value) if type.python == "set" else frozenset(value)
@@ -573,7 +579,18 @@ def _named(value: Any, type: Type) -> Any:
     return value
 
 
-def _as_deque(value: list[Any], type: ListType) -> Any:
+def _is_of_kind(value: Any, type: Type) -> bool:
+    """Whether ``value`` may be one of the type, by its class alone."""
+    return builtins.type(value) is _CLASSES.get(type.kind)
+
+
+_CLASSES: Final = {ListType.kind: list, DictType.kind: dict, TupleType.kind: tuple, IntType.kind: int}
+
+
+def _as_sequence(value: list[Any], type: ListType) -> Any:
+    """A list as the class that Python has in its place."""
+    if type.is_tuple:
+        return tuple(value) if type.python == "tuple" else torch.Size(value)
     most = type.python.partition(":")[2]
     return deque(value, int(most)) if most else deque(value)
 

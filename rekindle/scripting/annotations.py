@@ -15,7 +15,7 @@ from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 import torch
 from torch import _jit_internal as _marks
 
-from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange, UnsupportedError
+from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.sugared import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
@@ -23,6 +23,7 @@ from rekindle.ir.types import (
     BOOL,
     COMPLEX,
     DEVICE,
+    DTYPE,
     FLOAT,
     GENERATOR,
     INT,
@@ -68,13 +69,13 @@ _SIMPLE: Final[tuple[tuple[Any, Type], ...]] = (
     (torch.SymFloat, FLOAT),
     (torch.SymBool, BOOL),
     (torch.device, DEVICE),
-    (torch.dtype, INT),
+    (torch.dtype, DTYPE),
     (torch.layout, INT),
     (torch.memory_format, INT),
     (torch.qscheme, QSCHEME),
     (torch.Generator, GENERATOR),
     (torch.Stream, STREAM),
-    (torch.Size, ListType(INT)),
+    (torch.Size, ListType(INT, "Size")),
     (torch.types.Number, NUMBER),
 )
 
@@ -142,11 +143,7 @@ def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolve
         return None
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
-            raise UnsupportedError(
-                f"the length of {spell_annotation(annotation)} is not known; a program's tuples have a fixed length",
-                range,
-                hint="use a List",
-            )
+            return ListType(type_of_annotation(args[0], range, resolver), "tuple")
         wanted = () if args == ((),) else args
         return TupleType(tuple(type_of_annotation(arg, range, resolver) for arg in wanted))
     if origin is typing.Annotated:

@@ -9,7 +9,7 @@ import torch
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import ListType, TupleType, Type, unify_all
+from rekindle.ir.types import DTYPE, ListType, TupleType, Type, unify_all
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
 
 SIMPLE_CONSTANTS: Final = (
@@ -25,6 +25,8 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
+        if isinstance(obj, torch.dtype):
+            return graph.insert_constant(plain(obj), DTYPE, range)
         return graph.insert_constant(plain(obj), range=range)
     if not isinstance(obj, (tuple, list)):
         return None

@@ -19,6 +19,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.frontend.choices import Choice
 from rekindle.frontend.insertion import constant_int, insert_get_attribute
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, MethodValue, SimpleValue, SugaredTuple
@@ -36,10 +37,9 @@ from rekindle.scripting.generic_methods import GenericMethod
 from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
-from rekindle.scripting.module_choice import Choice
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.python_objects import PythonObject
+from rekindle.scripting.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.refusals import correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
@@ -304,12 +304,10 @@ class ModuleValue(SugaredValue):
             raise NotScriptableError(
                 f"the property '{name}' of {self.description} is marked as not to be compiled, but is used here", range
             )
-        if isinstance(found, classmethod):
-            raise NotScriptableError(
-                f"'{name}' of {self.description} is a class method, which cannot be compiled",
-                range,
-                hint="make it a static method or a function",
-            )
+        if isinstance(found, classmethod) and isinstance(found.__func__, FunctionType):
+            function = found.__func__
+            resolver = PythonResolver.of_function(function)
+            return BoundFunction(function_value(function, resolver), PythonObject(cls, None, resolver))
         if isinstance(found, FunctionType):
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)

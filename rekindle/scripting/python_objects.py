@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Final
 
 import torch
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.choices import Choice
 from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import Type
+from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
 from rekindle.scripting.refusals import UnusableValue, did_you_mean
 
@@ -143,8 +145,10 @@ class PythonObject(StaticValue):
         return key in self.obj
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        if not isinstance(self.obj, Mapping) or index.node.kind != "prim::Constant":
+        if not isinstance(self.obj, Mapping):
             raise self._refuse(range)
+        if index.node.kind != "prim::Constant":
+            return self._choice(range, graph, index)
         key = index.node.attributes.get("value")
         try:
             found = self.obj[key]
@@ -154,6 +158,21 @@ class PythonObject(StaticValue):
                 f"'{self.name or 'the table'}' has no item {key!r}", range, hint=f"its items are {known}"
             ) from None
         return self._meaning(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
+
+    def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
+        """The item of a name that only the run knows: one of all."""
+        if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
+            raise self._refuse(range)
+        what = f"'{self.name}'" if self.name else "a table"
+        makes = [partial(self._meaning, found, range, graph, None) for found in self.obj.values()]
+        return Choice(what, index, list(self.obj), makes)
+
+    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+        """Whether the table has a key that only the run knows; None where the compiler cannot ask."""
+        if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
+            return None
+        names = graph.insert_constant(list(self.obj), ListType(STRING), range)
+        return graph.insert("aten::__contains__", [names, key], range=range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not isinstance(self.obj, Mapping):

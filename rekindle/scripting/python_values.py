@@ -37,7 +37,7 @@ from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, const
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
 from rekindle.scripting.markers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.python_objects import PythonObject, is_known
+from rekindle.scripting.python_objects import BoundFunction, PythonObject, is_known
 from rekindle.scripting.refusals import UnusableValue, correction, did_you_mean
 from rekindle.scripting.special_names import SPECIAL
 
@@ -362,6 +362,10 @@ class ClassValue(StaticValue):
             raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)
         if isinstance(found, staticmethod):
             found = found.__func__
+        if isinstance(found, classmethod) and inspect.isfunction(found.__func__):
+            return BoundFunction(
+                function_value(found.__func__, self.resolver), PythonObject(self.cls, None, self.resolver)
+            )
         return sugared_value(found, range, graph, self.resolver, f"{self.cls.__name__}.{name}")
 
     def call(self, call: Call) -> SugaredValue:

@@ -9,7 +9,6 @@ CAUSES: dict[Cause, tuple[str, ...]] = {
         "branch_changes_a_type",
         "comparison_of_str_and_int",
         "loop_changes_a_type",
-        "return_types_disagree",
         "return_differs_from_annotation",
         "return_missing_on_a_path",
         "annotation_differs_from_value",

@@ -99,12 +99,6 @@ def f(n: int):
         total = [total]
     return total
 """,
-    "return_types_disagree": """
-def f(x, flag: bool):
-    if flag:
-        return x
-    return 1
-""",
     "return_differs_from_annotation": """
 def f(n: int) -> str:
     return n + 1

@@ -75,11 +75,13 @@ PAST_TORCH = (
     "modules_past",
     "operators_past",
     "optionals",
+    "python_forms",
     "python_operators",
     "python_texts",
     "recursion_and_patterns",
     "searches",
     "sets",
+    "sizes",
     "stars",
 )
 """The files of programs that are saved and run by torch.jit, too."""

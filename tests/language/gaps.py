@@ -82,6 +82,7 @@ _FORMATS = "torch.jit's runtime knows no format specifications and conversions"
 _PARSING = "torch.jit's runtime reads no spaces and no underscores around and in numbers"
 _NUMBERS = "torch.jit's runtime writes values as C++ does: 1. for 1.0, 0 for False"
 OTHERWISE_IN_TORCH: dict[str, str] = {
+    "sizes.declared_without_length": "torch.jit takes no tuple for a list in a Union",
     "python_operators.rounded_to_digits": _FORMATS,
     "python_operators.fields_by_name": _FORMATS,
     "python_operators.representations": _FORMATS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, Type
+from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, STRING, ListType, Type
 
 
 class Kind(IntEnum):
@@ -35,7 +35,13 @@ class Kind(IntEnum):
         return Kind(self - Kind.INTS)
 
 
-_KINDS: Final[dict[Type, Kind]] = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL, STRING: Kind.STRING}
+_KINDS: Final[dict[Type, Kind]] = {
+    INT: Kind.INT,
+    DTYPE: Kind.INT,
+    FLOAT: Kind.FLOAT,
+    BOOL: Kind.BOOL,
+    STRING: Kind.STRING,
+}
 
 
 def kind_of(type: Type) -> Kind | None:

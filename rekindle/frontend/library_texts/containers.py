@@ -3,6 +3,101 @@
 from typing import Final
 
 CONTAINERS: Final = """
+def sum_of_tensors(xs: List[Tensor]):
+    if len(xs) == 0:
+        return tensor_of(0)
+    total = xs[0] + 0
+    for i in range(1, len(xs)):
+        total = total + xs[i]
+    return total
+
+def min_row(xs: List[Tensor]):
+    if len(xs) == 0:
+        raise ValueError("min() arg is an empty sequence")
+    best = xs[0]
+    for i in range(1, len(xs)):
+        if bool(xs[i] < best):
+            best = xs[i]
+    return best
+
+def max_row(xs: List[Tensor]):
+    if len(xs) == 0:
+        raise ValueError("max() arg is an empty sequence")
+    best = xs[0]
+    for i in range(1, len(xs)):
+        if bool(xs[i] > best):
+            best = xs[i]
+    return best
+
+def any_of_rows(xs: List[Tensor]):
+    for x in xs:
+        if bool(x):
+            return True
+    return False
+
+def all_rows(xs: List[Tensor]):
+    for x in xs:
+        if not bool(x):
+            return False
+    return True
+
+def first_of(xs):
+    if len(xs) == 0:
+        raise StopIteration
+    return xs[0]
+
+def text_of_tuple(xs):
+    shown = str(xs)
+    return "(" + shown[1:-1] + (",)" if len(xs) == 1 else ")")
+
+def text_of_size(xs: List[int]):
+    return "torch.Size(" + str(xs) + ")"
+
+def text_of_tuple_or_none(xs):
+    return "None" if xs is None else text_of_tuple(xs)
+
+def text_of_size_or_none(xs: Optional[List[int]]):
+    return "None" if xs is None else text_of_size(xs)
+
+def numel_of_size(xs: List[int]):
+    count = 1
+    for x in xs:
+        count = count * x
+    return count
+
+def text_of_dtype(n: int):
+    known = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+    if n < 8:
+        return "torch." + known[n]
+    others = {
+        8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 12: "qint8", 13: "quint8", 14: "qint32",
+        15: "bfloat16", 16: "quint4x2", 17: "quint2x4", 23: "float8_e5m2", 24: "float8_e4m3fn",
+        25: "float8_e5m2fnuz", 26: "float8_e4m3fnuz", 27: "uint16", 28: "uint32", 29: "uint64",
+        44: "float8_e8m0fnu",
+    }
+    return "torch." + others[n]
+
+def text_of_dtype_or_none(n: Optional[int]):
+    return "None" if n is None else text_of_dtype(n)
+
+def dtype_is_floating_point(n: int):
+    return n in [5, 6, 7, 15, 23, 24, 25, 26, 44, 45]
+
+def dtype_is_complex(n: int):
+    return n in [8, 9, 10]
+
+def dtype_is_signed(n: int):
+    return n in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 23, 24, 25, 26, 45]
+
+def dtype_itemsize(n: int):
+    if n in [2, 5, 15, 22, 27]:
+        return 2
+    if n in [3, 6, 8, 14, 28]:
+        return 4
+    if n in [4, 7, 9, 29]:
+        return 8
+    return 16 if n == 10 else 1
+
 def assign_slice(xs, start: Optional[int], stop: Optional[int], items):
     head = xs[:0] if start is None else xs[:start]
     tail = xs[:0] if stop is None else xs[stop:]

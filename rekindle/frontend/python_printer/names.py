@@ -16,6 +16,7 @@ from rekindle.ir.types import (
     FunctionType,
     FutureType,
     InterfaceType,
+    IntType,
     ListType,
     OptionalType,
     RRefType,
@@ -108,7 +109,7 @@ def spell(type: Type, name_of: TypeNames) -> str:
         return name_of(named)
     generic = _GENERIC.get(type.kind)
     if generic is None or not type.contained:
-        return type.annotation
+        return str(type) if isinstance(type, IntType) else type.annotation
     return f"{generic}[{', '.join(spell(part, name_of) for part in type.contained)}]"
 
 

@@ -10,6 +10,7 @@ from rekindle.ir.types.base import (
     CAPSULE as CAPSULE,
     COMPLEX as COMPLEX,
     DEVICE as DEVICE,
+    DTYPE as DTYPE,
     FLOAT as FLOAT,
     GENERATOR as GENERATOR,
     INT as INT,
@@ -43,6 +44,7 @@ from rekindle.ir.types.containers import (
     RRefType as RRefType,
     TupleType as TupleType,
     UnionType as UnionType,
+    open_tuple_in as open_tuple_in,
     optional as optional,
     union as union,
     union_members as union_members,
@@ -68,6 +70,7 @@ from rekindle.ir.types.tensor import (
 )
 from rekindle.ir.types.unify import (
     Bindings as Bindings,
+    as_python_has as as_python_has,
     match_variables as match_variables,
     substitute as substitute,
     unify as unify,

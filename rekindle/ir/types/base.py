@@ -73,9 +73,27 @@ class _SimpleType(Type):
 
 @final
 class IntType(_SimpleType):
-    __slots__ = ()
+    """An int. A ``torch.dtype`` is one to the IR; ``of_dtypes`` tells that Python has a dtype in its place."""
+
+    __slots__ = ("of_dtypes",)
     kind = "IntType"
     text = "int"
+
+    def __init__(self, of_dtypes: bool = False) -> None:
+        self.of_dtypes = of_dtypes
+
+    @property
+    def annotation(self) -> str:
+        return "torch.dtype" if self.of_dtypes else "int"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntType) and self.of_dtypes == other.of_dtypes
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.of_dtypes))
+
+    def accepts(self, other: Type) -> bool:
+        return isinstance(other, IntType)
 
 
 @final
@@ -241,6 +259,7 @@ class AnyTupleType(_SimpleType):
 
 
 INT = IntType()
+DTYPE = IntType(of_dtypes=True)
 FLOAT = FloatType()
 COMPLEX = ComplexType()
 BOOL = BoolType()

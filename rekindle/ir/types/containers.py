@@ -13,7 +13,9 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, NoneType, 
 class ListType(Type):
     """A mutable list; its element type is invariant, because a list can be written to.
 
-    ``python`` names what Python has in its place, where that is no list: a ``deque``.
+    ``python`` names what Python has in its place, where that is no list: a ``deque``, a ``tuple`` of a length that only
+    the run knows, or a ``Size`` (``torch.Size``). Wherever a list is asked for, such a value does: to the IR, and in
+    archives, it is a list.
     """
 
     kind: ClassVar[str] = "ListType"
@@ -24,8 +26,19 @@ class ListType(Type):
         return f"{self.element}[]"
 
     @property
+    def is_tuple(self) -> bool:
+        """Whether Python has a tuple in its place."""
+        return self.python in ("tuple", "Size")
+
+    @property
+    def is_deque(self) -> bool:
+        return self.python.startswith("deque")
+
+    @property
     def annotation(self) -> str:
-        return f"{'Deque' if self.python else 'List'}[{self.element.annotation}]"
+        if self.is_tuple:
+            return "torch.Size" if self.python == "Size" else f"Tuple[{self.element.annotation}, ...]"
+        return f"{'Deque' if self.is_deque else 'List'}[{self.element.annotation}]"
 
     @property
     def contained(self) -> tuple[Type, ...]:
@@ -75,7 +88,11 @@ class DictType(Type):
         return DictType(contained[0], contained[1], self.python)
 
     def accepts(self, other: Type) -> bool:
-        return isinstance(other, DictType) and self.key == other.key and _same_but_refinement(self.value, other.value)
+        return (
+            isinstance(other, DictType)
+            and _same_but_refinement(self.key, other.key)
+            and _same_but_refinement(self.value, other.value)
+        )
 
 
 _DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "OrderedDict", "Counter": "Counter"}
@@ -85,6 +102,8 @@ def _same_but_refinement(wide: Type, narrow: Type) -> bool:
     """Whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than ``narrow``."""
     if wide.kind == "TensorType":
         return narrow.is_subtype_of(wide)
+    if wide.kind == "IntType":
+        return narrow.kind == "IntType"
     if wide.kind != narrow.kind or len(wide.contained) != len(narrow.contained) or not wide.contained:
         return wide == narrow
     return all(_same_but_refinement(a, b) for a, b in zip(wide.contained, narrow.contained, strict=True))
@@ -297,6 +316,12 @@ def union_members(type: Type) -> tuple[Type, ...]:
     if isinstance(type, OptionalType):
         return (*union_members(type.element), NONE)
     return (type,)
+
+
+def open_tuple_in(type: Type) -> ListType | None:
+    """Of a Union its one member that is a tuple of any length; None where there is none, or several."""
+    found = [m for m in type.contained if isinstance(m, ListType) and m.is_tuple] if isinstance(type, UnionType) else []
+    return found[0] if len(found) == 1 else None
 
 
 def union(members: Iterable[Type]) -> Type:

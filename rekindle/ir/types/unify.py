@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rekindle.ir.types.base import NONE, Type, VarType
+from rekindle.ir.types.base import INT, NONE, IntType, Type, VarType
 from rekindle.ir.types.containers import (
+    DictType,
     FutureType,
     ListType,
     OptionalType,
@@ -37,9 +38,9 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
     if a.is_subtype_of(b):
-        return b
+        return _as_either_is(b, a)
     if b.is_subtype_of(a):
-        return a
+        return _as_either_is(a, b)
     found = _unify_parts(a, b)
     if found is None:
         loose_a, loose_b = unshaped(a), unshaped(b)
@@ -50,6 +51,17 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
     if found is None and default_to_union:
         return union((a, b))
     return found
+
+
+def _as_either_is(type: Type, other: Type) -> Type:
+    """``type``, but of a list and what Python has a tuple for, what both are."""
+    if isinstance(type, IntType):
+        return INT if isinstance(other, IntType) and type != other else type
+    if not isinstance(type, ListType) or not isinstance(other, ListType) or type.python == other.python:
+        return type
+    if not type.is_tuple and not other.is_tuple:
+        return type
+    return ListType(type.element, "tuple" if type.is_tuple and other.is_tuple else "")
 
 
 def _unify_parts(a: Type, b: Type) -> Type | None:
@@ -72,6 +84,23 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
         inner = unify(a.element, b.element)
         return None if inner is None else FutureType(inner)
     return None
+
+
+def as_python_has(declared: Type, given: Type) -> Type:
+    """``declared``, and where it says list or int, what of tuples and dtypes the type of a value that fits it tells."""
+    if isinstance(declared, OptionalType):
+        return optional(as_python_has(declared.element, given.element if isinstance(given, OptionalType) else given))
+    if isinstance(declared, IntType) and isinstance(given, IntType):
+        return given
+    if isinstance(declared, ListType) and isinstance(given, ListType):
+        python = given.python if given.is_tuple and not declared.python else declared.python
+        return ListType(as_python_has(declared.element, given.element), python)
+    same = declared.kind == given.kind and len(declared.contained) == len(given.contained)
+    if not same or not isinstance(declared, (TupleType, DictType)):
+        return declared
+    return declared.with_contained(
+        [as_python_has(a, b) for a, b in zip(declared.contained, given.contained, strict=True)]
+    )
 
 
 def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:

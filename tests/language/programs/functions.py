@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.errors import NotScriptableError, UndefinedNameError, UnsupportedError
+from rekindle.errors import UndefinedNameError, UnsupportedError
 from tests.language.corpus import program, refused
 
 LIMIT: Final[int] = 10
@@ -313,6 +313,6 @@ def undefined_name(n: int) -> int:
     return n + no_such_name  # type: ignore[name-defined]  # noqa: F821
 
 
-@refused("function.mutable_global", NotScriptableError, "is a dict from outside of the program")
+@program("function.mutable_global", ("a",), ("b",), torch="refuses")
 def global_dict(k: str) -> int:
     return TABLE[k]

@@ -190,3 +190,32 @@ def passed_on(n: Optional[int]) -> int:
 @program("optional.passed_on", ({"a": 2},), ({"a": 3, "b": 4},), torch="refuses")
 def returned(d: Dict[str, int]) -> int:
     return d.get("a")
+
+
+class Cache:
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.kept: Optional[Tensor] = None
+
+    def update(self, x: Tensor) -> Tuple[Tensor, int]:
+        if self.kept is None:
+            self.kept = x
+        else:
+            self.kept = torch.cat([self.kept, x], dim=0)
+        if self.kept.size(0) > self.most:
+            self.kept = self.kept[-self.most :]
+        return self.kept, self.kept.shape[0]
+
+
+@program("optional.checked optional.passed_on", (X, 3), (X, 0), torch="refuses")
+def cache_of_tensors(x: Tensor, n: int) -> Tuple[Tensor, int]:
+    cache = Cache(5)
+    found, count = x, 0
+    for i in range(n):
+        found, count = cache.update(x * i)
+    return found, count
+
+
+@program("optional.checked", (X, X), (X, None), torch="refuses")
+def items_that_may_be_none(x: Tensor, y: Optional[Tensor]) -> Tensor:
+    return torch.cat((x, y), dim=-1) + torch.stack([x, y]).sum()

@@ -1,6 +1,6 @@
-"""``self.layers[i]`` where the program alone knows ``i``, and the layers are of different types.
+"""``self.layers[i]``, ``ACTIVATIONS[name]`` where the program alone knows ``i`` and ``name``.
 
-What is done to such a module is done in branches, one for each that it may be::
+What is done to such a module or function is done in branches, one for each that it may be::
 
     self.layers[i](x)                 if i == 0:
                                           y = self.layers[0](x)

@@ -1,0 +1,88 @@
+"""What uses tell of variables whose first assignment does not tell what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.frontend.explaining import Explaining
+from rekindle.frontend.inference import DICT, LIST, SET
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import FunctionValue
+from rekindle.ir.graph import Value
+from rekindle.ir.matching import CallArgument
+from rekindle.ir.types import NONE, DictType, ListType, Type
+from rekindle.syntax.views import Apply, Expr, Select, Subscript
+
+
+class Learning(Explaining):
+    """An emitter that learns from uses."""
+
+    def learn_element(self, expr: Expr, added: Value) -> None:
+        """The list that ``expr`` names is to hold what is in the list ``added``."""
+        origin = self.environment.origin_of(expr)
+        if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
+            if added.node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, element=added.type.element)
+
+    def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
+        """The dict that ``expr`` names is to have such a key, and such a value under it."""
+        origin = self.environment.origin_of(expr)
+        if origin is not None and origin.kind == SET:
+            self.evidence.learn(origin, key=key.type)
+        elif origin is not None and origin.kind == DICT:
+            if item is None or item.node.kind == "prim::EmptyListLiteral":
+                self.evidence.learn(origin, key=key.type)
+            else:
+                self.evidence.learn(origin, key=key.type, value=item.type)
+
+    def learn_from_method(self, call: Apply, kind: str, args: Sequence[CallArgument]) -> None:
+        if call.callee.tree.kind != "." or not args:
+            return
+        owner = Select(call.callee.tree).value
+        if owner.tree.kind == Subscript.KIND:
+            self._learn_from_item(owner, kind, args)
+            return
+        origin = self.environment.origin_of(owner)
+        if origin is None:
+            return
+        values = [item.materialise(self.graph) for item in args]
+        method = kind.rpartition("::")[2]
+        if origin.kind == LIST:
+            if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, element=values[-1].type)
+            elif method == "extend":
+                self.learn_element(owner, values[0])
+        elif origin.kind == DICT:
+            if method in ("get", "setdefault", "pop"):
+                has_item = len(values) > 1 and values[1].type != NONE
+                self.learn_item(owner, values[0], values[1] if has_item else None)
+            elif method == "update" and isinstance(values[0].type, DictType):
+                self.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
+
+    def _learn_from_item(self, owner: Expr, kind: str, args: Sequence[CallArgument]) -> None:
+        """``d[k].append(x)`` tells what the lists in ``d`` hold."""
+        origin = self.environment.origin_of(Subscript(owner.tree).value)
+        if origin is not None and origin.kind == DICT and kind == "aten::append":
+            added = args[0].materialise(self.graph)
+            if added.node.kind != "prim::EmptyListLiteral":
+                self.evidence.learn(origin, value=ListType(added.type))
+
+    def learn_from_parameters(self, call: Apply, callee: SugaredValue, args: Sequence[CallArgument]) -> None:
+        """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""
+        if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
+            return
+        formals = callee.functions[0].schema.arguments
+        for expr, formal in zip(call.inputs, formals, strict=False):
+            self.learn_type(expr, formal.type)
+
+    def learn_type(self, expr: Expr, type: Type) -> None:
+        """The list or dict that ``expr`` names is to be of the type."""
+        origin = self.environment.origin_of(expr)
+        if origin is None:
+            return
+        if origin.kind == LIST and isinstance(type, ListType):
+            self.evidence.learn(origin, element=type.element)
+        elif origin.kind == DICT and isinstance(type, DictType):
+            self.evidence.learn(origin, key=type.key, value=type.value)
+        elif origin.kind == SET and isinstance(type, DictType):
+            self.evidence.learn(origin, key=type.key)

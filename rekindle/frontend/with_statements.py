@@ -1,0 +1,34 @@
+"""What a with statement needs of its object."""
+
+from __future__ import annotations
+
+from rekindle.errors import TypeMismatchError
+from rekindle.frontend.emission import Emission
+from rekindle.ir.graph import Value
+from rekindle.syntax.views import Expr
+
+
+def enter(emitter: Emission, context: Value, expr: Expr) -> Value:
+    """``__enter__`` of the object of a with statement.
+
+    Raises:
+        TypeMismatchError: it is no context manager.
+    """
+    methods = getattr(context.type, "methods", None)
+    if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:
+        raise TypeMismatchError(
+            f"a with statement needs an object with __enter__ and __exit__, got {context.type.annotation}",
+            expr.range,
+        )
+    methods["__exit__"].ensure_defined(expr.range)
+    taken = len(methods["__exit__"].schema.arguments) - 1
+    if taken != 3:
+        raise TypeMismatchError(
+            f"__exit__ of '{context.type.annotation}' takes {taken} arguments besides self; "
+            "a with statement gives it three: the class of an exception, the exception and its traceback",
+            expr.range,
+            hint="def __exit__(self, type: Any, value: Any, traceback: Any) -> None",
+        )
+    methods["__enter__"].ensure_defined(expr.range)
+    result = methods["__enter__"].schema.returns[0].type
+    return emitter.insert_node("prim::Enter", expr.range, [context], [result]).output
