@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from rekindle.errors import Diagnostics, NotScriptableError, Source
 from rekindle.syntax.depth import too_deep
+from rekindle.syntax.lambdas import lambda_def
 from rekindle.syntax.live_source import describe, source_of
 from rekindle.syntax.python_expressions import Places
 from rekindle.syntax.python_statements import StatementBuilder
@@ -38,8 +39,11 @@ def function_def(
     unless ``unwrap`` is False.
     """
     if getattr(fn, "__name__", "") == "<lambda>":
+        found = lambda_def(fn, diagnostics)
+        if found is not None:
+            return found if name is None else found.with_name(name)
         raise NotScriptableError(
-            f"{describe(fn)} is a lambda expression, which has no definition to compile.",
+            f"{describe(fn)} is a lambda expression whose source cannot be found.",
             hint="Write a named function with def.",
         )
 

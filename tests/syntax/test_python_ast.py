@@ -165,10 +165,11 @@ def test_no_source() -> None:
 
 
 def test_lambdas(tmp_path: Path) -> None:
-    module = load(tmp_path, "f = lambda x: x\n")
-    assert error_of(module.f) == (
-        "'module.<lambda>' is a lambda expression, which has no definition to compile.\n"
-        "Hint: Write a named function with def."
+    module = load(tmp_path, "f, g = (lambda x: x + 1), (lambda y: y)\nh = eval('lambda x: x')\n")
+    assert function_def(module.f).range.text == "lambda x: x + 1"
+    assert function_def(module.g).range.text == "lambda y: y"
+    assert error_of(module.h) == (
+        "'module.<lambda>' is a lambda expression whose source cannot be found.\nHint: Write a named function with def."
     )
 
 

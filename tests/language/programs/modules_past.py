@@ -238,3 +238,14 @@ class SeveralResults(nn.Module):
     def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:
         a, b = self.split(x, 1, 2)
         return a, b
+
+
+@program("module.function_attribute", (X,), (X * 2,), torch="refuses")
+class HoldsLambdas(nn.Module):
+    def __init__(self, scale: int = 3) -> None:
+        super().__init__()
+        self.double, self.scaled = (lambda x: x * 2), (lambda x: x * scale)
+        self.skip = lambda x, y=1: x - y
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.double(x) + self.scaled(x) * self.skip(x)
