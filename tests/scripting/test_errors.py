@@ -78,7 +78,7 @@ def test_ignored_functions():
 
 
 def test_lambdas():
-    text = error_of(NotScriptableError, eval("lambda x: x"))
+    text = error_of(NotScriptableError, eval("lambda x: x"))  # noqa: S307
     assert text == (
         "'tests.scripting.test_errors.<lambda>' is a lambda expression whose source cannot be found.\n"
         "Hint: Write a named function with def."
