@@ -8,8 +8,8 @@ from typing import Any, Dict, Final, List, NamedTuple, NewType, Optional, Tuple,
 import pytest
 import torch
 
-from rekindle.errors import NotScriptableError, UnsupportedError
-from rekindle.ir.types import TENSOR, EnumType, TupleType
+from rekindle.errors import NotScriptableError
+from rekindle.ir.types import INT, TENSOR, EnumType, ListType, TupleType
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, type_of_annotation
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.resolver import PythonResolver
@@ -101,11 +101,16 @@ def test_what_means_no_type(annotation):
         type_of_annotation(annotation)
 
 
+def test_tuples_of_any_length_are_lists_to_the_ir():
+    type = type_of_annotation(Tuple[int, ...])
+    assert type == ListType(INT, "tuple")
+    assert (str(type), type.annotation) == ("int[]", "Tuple[int, ...]")
+    assert type_of_annotation(torch.Size).annotation == "torch.Size"
+
+
 def test_parts_that_mean_no_type():
     with pytest.raises(NotScriptableError, match="the annotation set is not a type"):
         type_of_annotation(List[set])
-    with pytest.raises(UnsupportedError, match=r"the length of Tuple\[int, \.\.\.\] is not known"):
-        type_of_annotation(Tuple[int, ...])
 
 
 @pytest.mark.parametrize(
