@@ -39,8 +39,9 @@ class KeywordArguments(SugaredValue):
     def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
         if key.type != STRING:
             return None
-        names = graph.insert_constant(list(self.items), ListType(STRING), range)
-        return graph.insert("aten::__contains__", [names, key], range=range)
+        names = [graph.insert_constant(name, range=range) for name in self.items]
+        known = graph.create("prim::ListConstruct", names, types=[ListType(STRING)], range=range)
+        return graph.insert("aten::__contains__", [graph.insert_node(known).output, key], range=range)
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         values = [value.as_value(range, graph) for value in self.items.values()]

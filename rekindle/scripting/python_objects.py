@@ -171,8 +171,9 @@ class PythonObject(StaticValue):
         """Whether the table has a key that only the run knows; None where the compiler cannot ask."""
         if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
             return None
-        names = graph.insert_constant(list(self.obj), ListType(STRING), range)
-        return graph.insert("aten::__contains__", [names, key], range=range)
+        names = [graph.insert_constant(name, range=range) for name in self.obj]
+        known = graph.create("prim::ListConstruct", names, types=[ListType(STRING)], range=range)
+        return graph.insert("aten::__contains__", [graph.insert_node(known).output, key], range=range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not isinstance(self.obj, Mapping):

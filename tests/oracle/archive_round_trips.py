@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 import rekindle
+from rekindle.ir.scalar_types import number_of
 from rekindle.program.function import Method
 from tests.archive.archives import members_of
 from tests.oracle.subjects import Subject
@@ -168,14 +169,14 @@ def _raised(error: Exception) -> Raised:
 
 
 def _plain(value: Any) -> Any:
-    """A result without what its class is called: programs that were loaded have classes of their own."""
-    if isinstance(value, torch.Size):
-        return list(value)
+    """A result without what its class is called: programs that were loaded have classes of their own. What is a tuple
+    and what a list is told by the schemas; where Python has a tuple or a dtype, archives have a list and a number."""
+    if isinstance(value, torch.dtype):
+        return number_of(value)
     if isinstance(value, enum.Enum):
         return value.name, value.value
     if isinstance(value, (list, tuple)):
-        items = [_plain(item) for item in value]
-        return items if isinstance(value, list) else tuple(items)
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, torch.Tensor):

@@ -69,7 +69,10 @@ IN_TORCH: dict[str, str] = {
     "language.expressions.math_domain_errors": _MATH,
     "language.expressions.math_overflow": _MATH,
     "language.made_attributes.ReadsWhatIsNotThere": _MADE,
-    "language.modules_past.PickedByName": "torch.jit writes the key of a KeyError without quotes",
+    **dict.fromkeys(
+        ("language.modules_past.PickedByName", "language.python_forms.picked_when_it_runs"),
+        "torch.jit writes the key of a KeyError without quotes",
+    ),
     "language.named.enum_identity": "torch.jit finds that no member of an enum is itself",
     "language.python_operators.fields_by_name": _FORMAT,
     "language.python_operators.representations": _FORMAT,
@@ -150,6 +153,7 @@ READ_BACK: dict[str, str] = {
     "language.library_functions.neighbours": _DIGITS,
     "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
     "language.python_texts.folded_and_printable": _FOLD,
+    "language.searches.goes_on_while_known": "a result of a branch that nobody reads is of a narrower type",
 }
 
 SAVED_AGAIN: dict[str, str] = {

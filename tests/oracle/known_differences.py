@@ -19,6 +19,5 @@ KNOWN_DIFFERENCES: dict[str, str] = {
 
 WRONG_ANSWERS: dict[str, str] = {
     "calls.rounding": "round of a float gives a float in TorchScript, an int in Python",
-    "tensors.attributes": "a dtype is an int in TorchScript and is returned as one",
 }
 """Programs that do not compile, or do not answer as eager does."""
