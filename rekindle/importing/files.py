@@ -15,7 +15,9 @@ from torch.export import ExportedProgram
 
 from rekindle.errors import CaptureError
 
-_UNKNOWN_CLASS: Final = re.compile(r"Deserializing (\S+) in pytree is not registered")
+_UNKNOWN_CLASS: Final = re.compile(
+    r"Deserializing (\S+) in pytree (?:is|failed because the serialized type is) not registered"
+)
 
 
 def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import torch.utils._contextlib
+
 from rekindle.errors import NotScriptableError, SourceRange
 from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
 from rekindle.ir.graph import Graph
@@ -122,7 +124,8 @@ def forwarding(function: types.FunctionType) -> Forwarding | None:
 
 def _manager_of(function: types.FunctionType) -> Any:
     """The context manager that ``function`` wraps another in; None where it is no such wrapper."""
-    if function.__code__.co_name != "decorate_context":
+    code = function.__code__  # whose name newer PyTorch changes
+    if function.__globals__.get("__name__") != torch.utils._contextlib.__name__ or code.co_flags & inspect.CO_GENERATOR:
         return None
     factory = closure_of(function).get("ctx_factory")
     return getattr(factory, "__self__", None)
