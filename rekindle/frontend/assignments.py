@@ -42,6 +42,7 @@ from rekindle.syntax.views import (
     Expr,
     ListLiteral,
     Select,
+    SliceExpr,
     Starred,
     Subscript,
     TupleLiteral,
@@ -186,14 +187,14 @@ class AssignmentEmitter(PythonFormEmitter):
 
     def _assign_as(self, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
         """Assign to a target that is to be of the type, where one is told; ``range`` is the place of the value."""
+        if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
+            known = found.value.type
+            if known.is_subtype_of(type):
+                type = known  # what Python has in place of a dict or a list
         if type is None:
             self._assign(target, found, range)
         elif target.tree.kind == Var.KIND:
             name = Var(target.tree).name.name
-            if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
-                known = found.value.type
-                if known.is_subtype_of(type):
-                    type = known  # what Python has in place of a dict or a list
             self.environment.assign(name, target.range, found, type)
             self.assumed.pop(name, None)
         elif target.tree.kind == Select.KIND:
@@ -393,6 +394,9 @@ class AssignmentEmitter(PythonFormEmitter):
             return
         check_items_can_change(base, target.range)
         written = self.indices_of(target)
+        if len(written) == 1 and written[0].tree.kind == "slice" and isinstance(base.type, ListType):
+            self._augment_slice(statement, SliceExpr(written[0].tree), base)
+            return
         if len(written) != 1 or written[0].tree.kind == "slice":
             raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
         index = self.emit_expression(written[0])
@@ -405,6 +409,19 @@ class AssignmentEmitter(PythonFormEmitter):
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
             Call(range, self.graph, arguments, targets=0)
         )
+
+    def _augment_slice(self, statement: AugAssign, slice: SliceExpr, base: Value) -> None:
+        """``xs[a:b] += ys`` of a list"""
+        range = statement.range
+        if slice.step is not None or statement.operator != "+":
+            raise UnsupportedError(f"'{statement.operator}=' of such a slice is not supported", range)
+        bounds = [
+            self.graph.insert_constant(None, range=range) if part is None else self.emit_expression(part)
+            for part in (slice.start, slice.stop)
+        ]
+        current = self.call_builtin("aten::slice", range, base, *bounds)
+        items = self.call_builtin("aten::add", range, current, self.emit_expression(statement.value, base.type))
+        self.from_library("assign_slice", range, base, *bounds, items)
 
 
 def _wanted(current: Value) -> Type | None:

@@ -28,19 +28,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
-from rekindle.errors import CompileError, SourceRange, UnsupportedError
+from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.branches import Branch, BranchEmitter
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.recovery import assigned_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.special_forms import CaughtException
-from rekindle.frontend.sugared import GIVEN_UP
+from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ANY, BOOL, INT, ListType, Type, unify
-from rekindle.syntax.views import Handler, Try
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Handler, LocalImport, Stmt, Try
+
+import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = None
+"""A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
 
 _RETURN: Final = 1
 _JUMPS: Final = {"break": 2, "continue": 3}
@@ -179,11 +184,53 @@ class AttemptEmitter(BranchEmitter):
 
     # --------------------------------------------------------------------------------------- statements
 
+    def emit_import(self, tree: Tree) -> None:
+        """An import within the function, which is made when the function is compiled."""
+        statement = LocalImport(tree)
+        if import_object is None:
+            raise UnsupportedError("imports within functions are not supported here", tree.range)
+        found = import_object(self.resolver, statement, self.graph)
+        self.environment.assign(statement.name, tree.range, found)
+
     def emit_try(self, statement: Try) -> None:
-        if statement.final:
+        decided = self._without_imports(statement)
+        if decided is not None:
+            self.emit_statements(decided)
+        elif statement.final:
             self._emit_final(statement)
         else:
             self._emit_handled(statement)
+
+    def _without_imports(self, statement: Try) -> list[Stmt] | None:
+        """What is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
+        handler runs. None where it begins otherwise."""
+        imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
+        if not imports:
+            return None
+        try:
+            for each in imports:
+                self.emit_import(each.tree)
+        except UndefinedNameError as error:
+            handler = self._handler_of(error.__cause__, statement.handlers)
+            if handler is None or handler.name:
+                raise
+            return [*handler.body, *statement.final]
+        rest = statement.body[len(imports) :]
+        if not rest:
+            return [*statement.otherwise, *statement.final]
+        return [Try.create(statement.range, rest, statement.handlers, statement.otherwise, statement.final)]
+
+    def _handler_of(self, error: BaseException | None, handlers: Sequence[Handler]) -> Handler | None:
+        """The handler that takes an import's error."""
+        if not isinstance(error, ImportError):
+            return None
+        raised = {f"builtins.{cls.__name__}" for cls in type(error).__mro__}
+        for handler in handlers:
+            if handler.type is None:
+                return handler
+            if raised.intersection(self._exception_classes(self.emit_sugared(handler.type), handler.type.range)):
+                return handler
+        return None
 
     def _emit_handled(self, statement: Try) -> None:
         """``try``, ``except``, ``else``"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rekindle.errors import SourceRange, TypeMismatchError
@@ -11,7 +11,7 @@ from rekindle.frontend.environment import Frame
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.sugared import GIVEN_UP
 from rekindle.ir.graph import Node
-from rekindle.ir.types import ANY, Type, UnionBase, unify
+from rekindle.ir.types import ANY, Type, UnionBase, is_open_number, unify, union
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,6 +77,14 @@ class BranchEmitter(AssignmentEmitter):
                 continue
             before = self.environment.frame.find_type(name)
             unified = unify(types[0], types[1], default_to_union=isinstance(before, UnionBase) or before == ANY)
+            if (
+                unified is None
+                and before is None
+                and self.graph.none_checks is not None
+                and is_open_number(types[0], types[1])
+            ):
+                self._merge_numbers(name, types, range)
+                continue
             if unified is None:
                 reason = (
                     f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
@@ -96,6 +104,12 @@ class BranchEmitter(AssignmentEmitter):
                 self.environment.frame.undefined_because[name] = (
                     f"{value.description} exists only while compiling, so that no branch can give it"
                 )
+
+    def _merge_numbers(self, name: str, types: Sequence[Type | None], range: SourceRange) -> None:
+        """A name that is an int or a float behind the ``if``."""
+        self.environment.frame.types[name] = union(type for type in types if type is not None)
+        either = self.environment.lookup(name, range).as_value(range, self.graph)
+        self.environment.assign_value(name, range, self.as_number(either, range))
 
     def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
         """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""

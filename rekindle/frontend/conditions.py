@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import torch
 
@@ -16,7 +16,7 @@ from rekindle.frontend.special_forms import CaughtException, ExceptionClass, Spe
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
-from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph import Value
 from rekindle.ir.schema import MISSING
 from rekindle.ir.types import (
     ANY,
@@ -33,11 +33,9 @@ from rekindle.ir.types import (
     TensorType,
     Type,
     UnionBase,
-    UnionType,
-    unify,
+    is_open_number,
     union,
     union_members,
-    unshaped,
     without_none,
 )
 from rekindle.syntax.tree import Tree
@@ -85,13 +83,16 @@ class ConditionEmitter(ExpressionEmitter):
             found = self._type_question(Apply(expr.tree))
             if found is not None:
                 return found
-        value = self.emit_expression(expr)
-        decided = None if kind not in _COMPARISONS else self._compared(BinOp(expr.tree), value)
+        return self.truth_of(expr, self.emit_expression(expr))
+
+    def truth_of(self, expr: Expr, value: Value) -> Condition:
+        """Whether ``value``, which is what ``expr`` gives, is true."""
+        decided = None if expr.tree.kind not in _COMPARISONS else self._compared(BinOp(expr.tree), value)
         if decided is not None:
             return self._static(expr.range, decided)
         truth = self.to_bool(value, expr.range)
         refinements = Refinements()
-        if kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
+        if expr.tree.kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
             refinements = Refinements({Var(expr.tree).name.name: without_none(value.type)}, {})
         return Condition(truth, refinements, constant_bool(truth))
 
@@ -112,9 +113,13 @@ class ConditionEmitter(ExpressionEmitter):
         return decided
 
     def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
-        if expr.tree.kind in ("and", "or") and hint != BOOL and not _is_chain(expr.tree):
-            return self._choice(BinOp(expr.tree))
+        if expr.tree.kind in ("and", "or") and hint != BOOL and not is_chain(expr.tree):
+            return self.emit_short_circuit(BinOp(expr.tree), hint)
         return self.emit_condition(expr).value
+
+    def emit_short_circuit(self, expr: BinOp, hint: Type | None) -> Value:
+        """``a or b`` as a value."""
+        raise NotImplementedError
 
     def _negation(self, expr: Expr, inner: Condition) -> Condition:
         value = self.insert("aten::__not__", expr.range, inner.value)
@@ -152,60 +157,16 @@ class ConditionEmitter(ExpressionEmitter):
     # -------------------------------------------------------------------------------- and, or, if-else
 
     def _short_circuit(self, expr: BinOp) -> Condition:
-        if _is_chain(expr.tree):
+        if is_chain(expr.tree):
             return self._comparison_chain(expr)
         # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
         chain = [expr]
-        while chain[-1].lhs.tree.kind in ("and", "or") and not _is_chain(chain[-1].lhs.tree):
+        while chain[-1].lhs.tree.kind in ("and", "or") and not is_chain(chain[-1].lhs.tree):
             chain.append(BinOp(chain[-1].lhs.tree))
         found = self.emit_condition(chain[-1].lhs)
         for each in reversed(chain):
             found = self._either_side(each, found)
         return found
-
-    def _choice(self, expr: BinOp) -> Value:
-        """``n or 3`` as a value: one of the two, as in Python. Of tensors it is a bool, as in TorchScript."""
-        chain = [expr]
-        while chain[-1].lhs.tree.kind in ("and", "or") and not _is_chain(chain[-1].lhs.tree):
-            chain.append(BinOp(chain[-1].lhs.tree))
-        first = chain[-1].lhs
-        if _asks(first):
-            found = self.emit_condition(first)
-        else:
-            value = self.emit_expression(first)
-            if value.type != BOOL and not isinstance(value.type, TensorType):
-                for each in reversed(chain):
-                    value = self._one_of(each, value)
-                return value
-            found = Condition(self.to_bool(value, first.range), static=constant_bool(value))
-        for count, each in enumerate(reversed(chain), 1):
-            joined = self._either_side(each, found, as_value=True)
-            if isinstance(joined, Value):
-                for rest in chain[-count - 1 :: -1]:
-                    joined = self._one_of(rest, joined)
-                return joined
-            found = joined
-        return found.value
-
-    def _one_of(self, expr: BinOp, lhs: Value) -> Value:
-        condition = self.to_bool(lhs, expr.lhs.range)
-        branches = (lambda: lhs, lambda: self.emit_expression(expr.rhs))
-        if expr.operator == "and":
-            branches = (branches[1], branches[0])
-        return self._either(*self.branch(expr.range, condition, Refinements(), *branches))
-
-    def _either(self, node: Node, *values: Value) -> Value:
-        """The result of an ``if`` whose branches end in ``values``."""
-        a, b = (unshaped(value.type) for value in values)
-        common = unify(a, b, default_to_union=True)
-        assert common is not None
-        if isinstance(common, UnionType):  # TorchScript looks for a smaller type unless both are said to be this one
-            for block, value in zip(node.blocks, values, strict=True):
-                if value.type != common:
-                    with self.graph.inserting_at_end(block):
-                        cast = self.insert_node("prim::unchecked_cast", node.range, [value], [common])
-                    block.replace_output(0, cast.output)
-        return node.add_output(common)
 
     def _comparison_chain(self, expr: BinOp) -> Condition:
         """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
@@ -238,50 +199,29 @@ class ConditionEmitter(ExpressionEmitter):
         )
         return node.add_output(BOOL)
 
-    @overload
-    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition: ...
-
-    @overload
-    def _either_side(self, expr: BinOp, lhs: Condition, *, as_value: bool) -> Condition | Value: ...
-
-    def _either_side(self, expr: BinOp, lhs: Condition, *, as_value: bool = False) -> Condition | Value:
-        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides.
-
-        ``as_value`` asks for one of the two as it is: no Condition, where the right side is no bool.
-        """
+    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition:
+        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
         is_or = expr.operator == "or"
         if lhs.static is is_or:
             return lhs  # the right side is never asked, and need not even compile
         if lhs.static is not None:
             self.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
-            only = self._side(expr.rhs, as_value=as_value)
-            return only if isinstance(only, Value) else Condition(only.value, _joined(is_or, lhs, only), only.static)
-        found: list[Condition | Value] = []
+            rhs = self.emit_condition(expr.rhs)
+            return Condition(rhs.value, joined(is_or, lhs, rhs), rhs.static)
+        found: list[Condition] = []
 
         def decided() -> Value:
             return self.graph.insert_constant(is_or, range=expr.range)
 
         def asked() -> Value:
-            side = self._side(expr.rhs, as_value=as_value)
-            found.append(side)
-            return side if isinstance(side, Value) else side.value
+            found.append(self.emit_condition(expr.rhs))
+            return found[0].value
 
         branches = (decided, asked) if is_or else (asked, decided)
-        node, true, false = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
-        (rhs,) = found
-        if isinstance(rhs, Value):
-            return self._either(node, true, false)
+        node, _, _ = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
+        rhs = found[0]
         static = is_or if rhs.static is is_or else None
-        return Condition(node.add_output(BOOL), _joined(is_or, lhs, rhs), static)
-
-    def _side(self, expr: Expr, *, as_value: bool) -> Condition | Value:
-        """The right side of ``and`` or ``or``: a condition, or what it is where that is asked for and no bool."""
-        if not as_value or (_asks(expr) and expr.tree.kind != "and"):
-            return self.emit_condition(expr)
-        value = self.emit_expression(expr)
-        if value.type == BOOL or isinstance(value.type, TensorType):
-            return Condition(self.to_bool(value, expr.range), static=constant_bool(value))
-        return value
+        return Condition(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
 
     def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
         condition = self.emit_condition(expr.condition)
@@ -295,6 +235,8 @@ class ConditionEmitter(ExpressionEmitter):
             lambda: self.emit_expression(expr.true_expr, hint),
             lambda: self.emit_expression(expr.false_expr, hint),
         )
+        if hint is None and self.graph.none_checks is not None and is_open_number(true.type, false.type):
+            return SimpleValue(self.as_number(node.add_output(union((true.type, false.type))), expr.range))
         return SimpleValue(node.add_output(self.join_types(expr.range, true, false, hint)))
 
     # -------------------------------------------------------------------------------------- is, is not
@@ -480,15 +422,20 @@ class ConditionEmitter(ExpressionEmitter):
         return types if len(types) == len(parts) and types else None
 
 
-def _asks(expr: Expr) -> bool:
+def asks(expr: Expr) -> bool:
     """Whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
         return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
-    return expr.tree.kind in _COMPARISONS or expr.tree.kind in ("not", "true", "false", "and")
+    return expr.tree.kind in _COMPARISONS or expr.tree.kind in ("not", "true", "false") or is_chain(expr.tree)
 
 
-def _is_chain(tree: Tree) -> bool:
+def compares(expr: Expr) -> bool:
+    """Whether ``expr`` is a comparison, of which operands may be Tensors."""
+    return expr.tree.kind in _COMPARISONS and expr.tree.kind not in ("in", "not_in", "is", "is_not")
+
+
+def is_chain(tree: Tree) -> bool:
     """Whether ``tree`` is what the parsers make of ``a < b < c``."""
     if tree.kind != "and":
         return False
@@ -501,7 +448,8 @@ def _is_chain(tree: Tree) -> bool:
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in", "is", "is_not"})
 
 
-def _joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
+def joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
+    """What ``lhs and rhs``, or ``lhs or rhs``, says of types."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 

@@ -20,7 +20,16 @@ from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import BOOL, ClassType, NoneType, Type, UnionBase, UnionType, without_none
+from rekindle.ir.types import (
+    BOOL,
+    NUMBER,
+    ClassType,
+    NoneType,
+    Type,
+    UnionBase,
+    UnionType,
+    without_none,
+)
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Expr, Starred, Stmt
 
@@ -312,6 +321,10 @@ class Emission:
     def without_none(self, value: Value, range: SourceRange) -> Value:
         """The value, which is known not to be None."""
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
+
+    def as_number(self, either: Value, range: SourceRange) -> Value:
+        """The int or float, which is a Union, as a number: Python's operators can do more with that."""
+        return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def branch(
         self,

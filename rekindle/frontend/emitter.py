@@ -57,10 +57,13 @@ from rekindle.ir.types import (
     NONE,
     STRING,
     TENSOR,
+    DictType,
     ListType,
     TupleType,
     Type,
     as_python_has,
+    is_open_number,
+    lost_class,
     mismatch_note,
     unify,
     union,
@@ -81,7 +84,6 @@ from rekindle.syntax.views import (
     GivenUp,
     If,
     LocalClass,
-    LocalImport,
     NoneLiteral,
     Nonlocal,
     Raise,
@@ -178,10 +180,6 @@ def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
 
 define_class: Callable[[Resolver, LocalClass, Graph], SugaredValue] | None = None
 """A slot: what a class that a function defines means. :mod:`rekindle.scripting.resolver` fills it."""
-
-import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = None
-"""A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
-
 
 _NOT_COMPILED: Final = "builtins.RuntimeError"
 """What is raised where a branch is reached that was not compiled."""
@@ -364,13 +362,6 @@ class FunctionEmitter(AttemptEmitter):
             if self.environment.find_local(name) is None:
                 raise UndefinedNameError(f"no function around this one has assigned '{name}'", tree.range)
 
-    def _emit_import(self, tree: Tree) -> None:
-        statement = LocalImport(tree)
-        if import_object is None:
-            raise UnsupportedError("imports within functions are not supported here", tree.range)
-        found = import_object(self.resolver, statement, self.graph)
-        self.environment.assign(statement.name, tree.range, found)
-
     def _emit_local_class(self, tree: Tree) -> None:
         statement = LocalClass(tree)
         if define_class is None:
@@ -476,6 +467,9 @@ class FunctionEmitter(AttemptEmitter):
                 f"but this returns {value.type.annotation}{mismatch_note(value.type, declared)}",
                 statement.range,
             )
+        lost = lost_class(value.type, declared)
+        if lost is not None:
+            raise TypeMismatchError(f"the function gives {declared.annotation}, and {lost}", statement.range)
         return value
 
     # ----------------------------------------------------------------------------------- raise, assert
@@ -539,6 +533,9 @@ class FunctionEmitter(AttemptEmitter):
         value = self.emit_expression(statement.value, declared)
         if declared is not None and self.returns.merged is None and _differs_in_length(value.type, declared):
             declared = self.returns.declared = None  # ``-> tuple[Tensor]`` of what gives two: Python does not mind
+        if declared is not None and self.returns.merged is None and value.type.is_subtype_of(declared):
+            if isinstance(declared, (ListType, DictType)) and lost_class(value.type, declared) is not None:
+                declared = self.returns.declared = value.type  # ``-> Dict[str, int]`` of what gives a Counter
         if declared is not None:
             if declared is self.evidence.result and not value.type.is_subtype_of(declared):
                 self.evidence.learn_result(union((declared, value.type)))
@@ -552,6 +549,8 @@ class FunctionEmitter(AttemptEmitter):
         else:
             before = self.returns.merged
             merged = value.type if before is None else unify(before, value.type)
+            if merged is None and before is not None and self.graph.none_checks is not None:
+                merged = union((before, value.type)) if is_open_number(before, value.type) else None
             if merged is None:
                 assert before is not None
                 self.evidence.learn_result(union((unshaped(before), unshaped(value.type))))
@@ -679,7 +678,7 @@ class FunctionEmitter(AttemptEmitter):
         "expression_statement": _emit_expression_statement,
         "pass": _emit_pass,
         "nonlocal": _emit_nonlocal,
-        "local_import": _emit_import,
+        "local_import": AttemptEmitter.emit_import,
         "local_class": _emit_local_class,
         "break": _emit_break,
         "continue": _emit_continue,

@@ -34,6 +34,7 @@ from rekindle.ir.types import (
     ListType,
     TensorType,
     Type,
+    lost_class,
     mismatch_note,
     unify,
     unshaped,
@@ -268,6 +269,7 @@ class Environment:
                 range,
             )
         type = simple.type if annotated is None else annotated
+        _check_class(name, simple.type, type, range)
         self.store(name, range, simple, type)
         if self.tried is not None:
             self.tried.note(self.graph, name, simple, type, range)
@@ -306,6 +308,7 @@ class Environment:
             if began is not None:
                 learn_from_conflict(self.evidence, began, expected, simple.type)
         simple = convert_value(self.graph, simple, expected, range)
+        _check_class(spelled, simple.type, expected, range)
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
             origin = self.find_origin(name)
             if origin is not None:
@@ -424,6 +427,14 @@ class Environment:
         self.frame.types.pop(name, None)
         self.frame.sugared.pop(name, None)
         self.frame.undefined_because[name] = "it was deleted"
+
+
+def _check_class(name: str, actual: Type, wanted: Type, range: SourceRange) -> None:
+    lost = lost_class(actual, wanted)
+    if lost is not None:
+        raise TypeMismatchError(
+            f"variable '{name}' is {wanted.annotation}, and {lost}", range, hint="give it another name"
+        )
 
 
 def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:

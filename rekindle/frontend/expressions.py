@@ -24,6 +24,7 @@ from rekindle.frontend.learning import Learning
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.none_errors import none_operand
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
+from rekindle.frontend.powers import float_beside, is_scaled
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
@@ -152,7 +153,7 @@ class ExpressionEmitter(Learning):
         kind = expr.tree.kind
         if kind in BINARY_KINDS:
             asked = self.type_question(BinOp(expr.tree)) if kind in ("==", "!=", "in") else None
-            return self._emit_binary(BinOp(expr.tree)) if asked is None else asked.value
+            return self._emit_binary(BinOp(expr.tree), hint) if asked is None else asked.value
         if kind in _CONDITIONS:
             return self.emit_condition_value(expr, hint)
         emit = self._LITERALS.get(kind)
@@ -368,7 +369,7 @@ class ExpressionEmitter(Learning):
 
     # --------------------------------------------------------------------------------------- operators
 
-    def _emit_binary(self, expr: BinOp) -> Value:
+    def _emit_binary(self, expr: BinOp, hint: Type | None) -> Value:
         # A long sum is a deep tree that leans to the left: go down in a loop, and emit on the way up.
         chain = [expr]
         while chain[-1].lhs.tree.kind in BINARY_KINDS and id(chain[-1].lhs.tree) not in self.shared:
@@ -379,7 +380,10 @@ class ExpressionEmitter(Learning):
             while position:
                 position -= 1
                 each = chain[position]
-                rhs = self.emit_expression(each.rhs)
+                rhs = self.emit_expression(each.rhs, FLOAT if is_scaled(each.operator, value, each.rhs) else None)
+                if each.operator == "**":
+                    value = self.power(value, rhs, each, hint if position == 0 else float_beside(chain[position - 1]))
+                    continue
                 if each.operator == "in" and isinstance(rhs.type, DictType):
                     self.learn_item(each.rhs, value)
                 elif each.operator == "+" and isinstance(rhs.type, ListType):
@@ -429,6 +433,10 @@ class ExpressionEmitter(Learning):
         ]
         return checked[0], checked[1]
 
+    def power(self, base: Value, exponent: Value, expr: BinOp, hint: Type | None) -> Value:
+        """``base ** exponent``, of ints a float where one is wanted."""
+        raise NotImplementedError
+
     def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
         """What Python has and no operator does; None where an operator is to be looked for."""
         raise NotImplementedError
@@ -447,6 +455,8 @@ class ExpressionEmitter(Learning):
         if operand.type.is_optional:
             sign = _SIGNS[expr.operator]
             operand = self.present(operand, expr.range, f"bad operand type for unary {sign}: 'NoneType'")
+        if operand.type == BOOL:
+            operand = self.insert("aten::Int", expr.range, operand)
         if expr.operator == "unary_plus" and not isinstance(operand.type, (TensorType, ClassType)):
             if operand.type not in (NUMBER, INT) and operand.type.kind not in ("FloatType", "ComplexType"):
                 raise TypeMismatchError(f"unary + cannot be applied to {operand.type.annotation}", expr.range)
@@ -615,6 +625,7 @@ class ExpressionEmitter(Learning):
                 f"the branches of this expression have different types: {true.type.annotation} if the condition holds, "
                 f"{false.type.annotation} if not",
                 range,
+                hint="convert one of them, or declare the variable that it is assigned to, for example x: Union[…] = …",
             )
         return found
 

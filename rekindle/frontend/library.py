@@ -34,6 +34,7 @@ _OPERATORS: Final = {
     "nextafter": "python::nextafter",
     "exact_sum": "python::fsum",
     "tensor_of": "aten::tensor",
+    "float_power": "aten::pow",
 }
 """What the texts call operators: those of dicts that sets do not have, and of Python's library."""
 

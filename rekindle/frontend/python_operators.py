@@ -21,6 +21,7 @@ from rekindle.ir.types import (
     BOOL,
     FLOAT,
     INT,
+    NUMBER,
     STRING,
     TENSOR,
     DictType,
@@ -31,7 +32,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionBase,
-    UnionType,
+    union_members,
     without_none,
 )
 from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript
@@ -39,6 +40,12 @@ from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
 
+
+_CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""What ``y operator x`` is that ``x operator y`` is."""
+
+_WHOLE: Final = (INT, BOOL)
+_REAL: Final = frozenset({"BoolType", "IntType", "FloatType", "NumberType"})
 
 _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
 """Arguments that whoever is called looks at himself."""
@@ -56,8 +63,10 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
         range = expr.range
-        if operator == "**" and lhs.type == INT and rhs.type == INT:
-            return self._int_power(lhs, rhs, range)
+        if operator == "**":
+            return self._int_power(lhs, rhs, expr.rhs, range)
+        if lhs.type == NUMBER and isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
+            return self._number_and_tensor(operator, lhs, rhs, expr)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
         if operator == "in":
@@ -75,11 +84,32 @@ class PythonOperatorEmitter(IterationEmitter):
             return self.from_library("less_lists", range, first, second, equal)
         return None
 
-    def _int_power(self, base: Value, exponent: Value, range: SourceRange) -> Value | None:
-        """``n ** 2`` is an int; what the exponent makes of it that only the program knows is a float to TorchScript."""
-        power = constant_int(exponent)
-        if power is None or power < 0:
+    def power(self, base: Value, exponent: Value, expr: BinOp, hint: Type | None) -> Value:
+        if base.type != INT or exponent.type != INT or hint != FLOAT:
+            return self.binary("**", base, exponent, expr)
+        return self.insert("aten::pow", expr.range, base, exponent)
+
+    def _number_and_tensor(self, operator: str, number: Value, tensor: Value, expr: BinOp) -> Value | None:
+        """``x.item() - y``: the operators of Tensors take numbers on their right."""
+        if operator == "-":
+            return self.insert("aten::rsub", expr.range, tensor, number)
+        if operator == "/":
+            return self.insert("aten::mul", expr.range, self.insert("aten::reciprocal", expr.range, tensor), number)
+        changed = _CHANGED_PLACES.get(operator)
+        return None if changed is None else self.binary(changed, tensor, number, expr)
+
+    def _int_power(self, base: Value, exponent: Value, written: Expr, range: SourceRange) -> Value | None:
+        """The power of two ints as an int; None where it is none: of other types, and where a minus stands in front of
+        the exponent."""
+        kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
+        is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
+        if is_open and kinds <= _REAL and self.graph.none_checks is not None:
+            return self.from_library("number_power", range, base, exponent)
+        if base.type not in _WHOLE or exponent.type not in _WHOLE or self.graph.none_checks is None:
             return None
+        base, exponent = (self.insert("aten::Int", range, x) if x.type == BOOL else x for x in (base, exponent))
+        if written.tree.kind == "unary_minus" or (constant_int(exponent) or 0) < 0:
+            return self.insert("aten::pow", range, base, exponent)
         return self.from_library("int_power", range, base, exponent)
 
     def _among(self, item: Value, container: Value, expr: BinOp) -> Value | None:
@@ -143,6 +173,11 @@ class PythonOperatorEmitter(IterationEmitter):
         if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
             equal = self.from_library("equal_dicts", range, lhs, rhs)
             return equal if operator == "==" else self.insert("aten::__not__", range, equal)
+        if _compared_by_items(lhs.type, rhs.type):
+            equal = self.from_library("equal_items", range, lhs, rhs)
+            return equal if operator == "==" else self.insert("aten::__not__", range, equal)
+        if STRING in (lhs.type, rhs.type) and _never_equal(lhs.type, rhs.type):
+            return self.graph.insert_constant(operator == "!=", range=range)
         return self._equal_if_present(operator, lhs, rhs, expr)
 
     # ---------------------------------------------------------------------------------------------------------- slices
@@ -190,6 +225,10 @@ class PythonOperatorEmitter(IterationEmitter):
         if not 1 <= len(given) <= 2:
             return None
         number = self.emit_expression(given[0])
+        if number.type == BOOL:
+            number = self.insert("aten::Int", call.range, number)
+        if number.type == NUMBER and len(given) == 1:
+            return SimpleValue(self.from_library("round_number", call.range, number))
         if number.type not in (FLOAT, INT):
             return self._of_emitted(call, number)
         places = None if len(given) == 1 or given[1].tree.kind == "none" else self.emit_expression(given[1])
@@ -290,9 +329,13 @@ class PythonOperatorEmitter(IterationEmitter):
     def _sum_of_all(self, call: Apply) -> SugaredValue | None:
         """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
         item = call.inputs[0]
-        if item.tree.kind in _NO_VALUES and item.tree.kind != "generator":
+        if item.tree.kind in ("starred", "set_comp"):
             return None
-        xs = self.emit_expression(item)
+        found = self.emit_sugared(item)
+        if isinstance(found, SimpleValue):
+            xs = found.value
+        else:
+            xs = self.list_of(call.range, found.iterator(item.range, self.graph), None)
         if isinstance(xs.type, TupleType) and xs.type.elements and all(part == TENSOR for part in xs.type.elements):
             xs = self.insert_node(
                 "prim::ListConstruct", call.range, unpack_tuple(self.graph, xs, call.range), [ListType(TENSOR)]
@@ -301,6 +344,10 @@ class PythonOperatorEmitter(IterationEmitter):
             xs = self.insert("aten::unbind", call.range, xs)
         if isinstance(xs.type, ListType) and isinstance(xs.type.element, TensorType):
             return SimpleValue(self.from_library("sum_of_tensors", call.range, xs))
+        element = xs.type.element if isinstance(xs.type, ListType) else None
+        if element is not None and {part.kind for part in union_members(element)} <= _REAL - {"BoolType"}:
+            if element not in (INT, FLOAT):
+                return SimpleValue(self.from_library("sum_of_numbers", call.range, xs))
         return self._of_emitted(call, xs)
 
     def _pow(self, call: Apply, hint: Type | None) -> SugaredValue | None:
@@ -311,7 +358,7 @@ class PythonOperatorEmitter(IterationEmitter):
         if len(numbers) == 3:
             return SimpleValue(self.from_library("power_modulo", call.range, *numbers))
         base, exponent = numbers
-        whole = self._int_power(base, exponent, call.range) if base.type == INT and exponent.type == INT else None
+        whole = None if hint == FLOAT else self._int_power(base, exponent, call.inputs[1], call.range)
         if whole is not None:
             return SimpleValue(whole)
         callee = self.emit_sugared(call.callee)
@@ -334,8 +381,7 @@ class PythonOperatorEmitter(IterationEmitter):
         if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
             return None
         value = self.emit_expression(call.inputs[0])
-        is_one_of = isinstance(value.type, UnionType)
-        if self.graph.none_checks is None or not (value.type.is_optional or is_one_of):
+        if self.graph.none_checks is None or not isinstance(value.type, UnionBase):
             return self._of_emitted(call, value)
         return SimpleValue(self.to_bool(value, call.range))
 
@@ -409,6 +455,13 @@ def _never_equal(one: Type, other: Type) -> bool:
     if isinstance(one, NoneType) or isinstance(other, NoneType):
         return not one.is_optional or not other.is_optional
     return STRING in (one, other) and (one.kind in _NUMBERS or other.kind in _NUMBERS)
+
+
+def _compared_by_items(one: Type, other: Type) -> bool:
+    """Whether the types are those of lists, and no operator compares these."""
+    if not isinstance(one, ListType) or not isinstance(other, ListType):
+        return False
+    return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
 
 
 def _is_optional_plain(type: Type) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.conditions import ConditionEmitter
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.short_circuits import ChoiceEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
@@ -48,7 +48,7 @@ class _Index:
     value: Value | None
 
 
-class SubscriptEmitter(ConditionEmitter):
+class SubscriptEmitter(ChoiceEmitter):
     """Emits subscripts."""
 
     def assign_slice(

@@ -54,6 +54,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    lost_class,
     mismatch_note,
     unshaped,
 )
@@ -204,6 +205,9 @@ class SimpleValue(SugaredValue):
                 hint=type.attributes[name].note,
                 cause=_cause_of(type.attributes[name].note),
             )
+        lost = lost_class(converted.type, expected)
+        if lost is not None:
+            raise TypeMismatchError(f"attribute '{name}' of '{type.basename}': {lost}", range)
         graph.insert_node(
             graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
         )

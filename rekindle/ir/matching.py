@@ -45,6 +45,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     has_free_variables,
+    lost_class,
     match_variables,
     mismatch_note,
     open_tuple_in,
@@ -297,6 +298,7 @@ def plan_call(
     builders: list[Builder] = []
     by_name = {item.name: item for item in kwargs}
     used = 0
+    is_operator = "::" in schema.name
     for index, formal in enumerate(schema.arguments):
         if self_value is not None and formal.name == "self":
             actual, self_value = self_value, None
@@ -314,6 +316,11 @@ def plan_call(
         else:
             raise Mismatch(f"argument '{formal.name}' is missing")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
+        lost = None if is_operator else lost_class(actual.type, formal.type)
+        if lost is not None:
+            raise Mismatch(
+                f"argument '{formal.name}': {lost}: leave the parameter without a type, and it is what the call gives"
+            )
     if self_value is not None:
         raise Mismatch("it takes no self: it cannot be called as a method")
     if schema.is_vararg:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 import inspect
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -20,7 +21,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, Type
+from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
@@ -269,6 +270,8 @@ class _Gatherer:
         if declared is None and (found == NONE or not isinstance(found, Type)):
             # What __init__ declares may be wider than what the value is, and code is written for the value.
             found = self._declared_in_init(name) or found
+        if isinstance(found, ListType) and isinstance(value, deque) and value.maxlen is not None:
+            found = ListType(found.element, f"deque:{value.maxlen}")
         if isinstance(found, Type):
             self.facts.attributes[name] = (found, "attribute")
             if isinstance(value, (str, int, float)) and name != "training":

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend import emitter
+from rekindle.frontend import attempts, emitter
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
@@ -122,7 +122,7 @@ def _import(resolver: Resolver, statement: LocalImport, graph: Graph) -> Sugared
     try:
         found: Any = importlib.import_module(statement.module, package if isinstance(package, str) else None)
         if statement.attribute and not hasattr(found, statement.attribute):
-            found = importlib.import_module(f"{found.__name__}.{statement.attribute}")
+            found = _part_of(found, statement.attribute)
         elif statement.attribute:
             found = getattr(found, statement.attribute)
     except ImportError as error:
@@ -130,7 +130,18 @@ def _import(resolver: Resolver, statement: LocalImport, graph: Graph) -> Sugared
     return sugared_value(found, range, graph, resolver, statement.name)
 
 
-emitter.import_object = _import
+def _part_of(package: Any, name: str) -> Any:
+    """What ``from package import name`` imports where the package has no such attribute: a module in it."""
+    whole = f"{package.__name__}.{name}"
+    try:
+        return importlib.import_module(whole)
+    except ModuleNotFoundError as error:
+        if error.name not in (whole, package.__name__):
+            raise
+        raise ImportError(f"cannot import name '{name}' from '{package.__name__}'") from error
+
+
+attempts.import_object = _import
 
 
 def _define(resolver: Resolver, statement: LocalClass, graph: Graph) -> SugaredValue:

@@ -38,6 +38,7 @@ from rekindle.syntax.views import (
     SliceExpr,
     Stmt,
     Subscript,
+    TernaryIf,
     TrueLiteral,
     Var,
     bare,
@@ -145,16 +146,23 @@ class _Patterns:
         self.case.conditions.append(condition)
 
     def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
+        """``[x, 0] | [0, x]``: a name is what the first alternative that fits gives it."""
         found: Expr | None = None
+        alternatives: list[tuple[Expr, dict[str, Expr]]] = []
         for part in pattern.patterns:
             case = _Case()
             _Patterns(self.builder, case).read(part, subject)
-            if case.captures:
-                raise refuse("match_pattern", range)
             condition = _all_of(case.conditions, self.builder.range_of(part))
             found = condition if found is None else BinOp.create(range, "or", found, condition)
+            alternatives.append((condition, case.captures))
         assert found is not None
         self._ask(found)
+        *earlier, (_, captured) = alternatives
+        for condition, others in reversed(earlier):
+            captured = {
+                name: TernaryIf.create(range, condition, others[name], value) for name, value in captured.items()
+            }
+        self.case.captures.update(captured)
 
     def _sequence(self, pattern: ast.MatchSequence, subject: Expr, range: SourceRange) -> None:
         parts = pattern.patterns

@@ -73,6 +73,7 @@ PAST_TORCH = (
     "library_functions",
     "made_attributes",
     "modules_past",
+    "numbers",
     "operators_past",
     "optionals",
     "python_forms",

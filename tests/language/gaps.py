@@ -10,7 +10,17 @@ GAPS: dict[str, str] = {
 }
 """Programs that do not compile here, or do not answer as eager does."""
 
-RESULT_TYPES: dict[str, str] = {}
+_POWER = "the power of ints is an int, as in Python; a float in torch.jit"
+_CHOICE = "one of the operands, as in Python; a bool in torch.jit"
+RESULT_TYPES: dict[str, str] = {
+    **{
+        f"numbers.{name}": _POWER
+        for name in ("powers_of_variables", "powers_beyond_a_word", "power_of_nothing", "powers_in_place", "Doubles")
+    },
+    **{f"numbers.{name}": _POWER for name in ("powers_of_bools", "items_of_tensors")},
+    "numbers.items_with_tensors": "a Tensor, as in Python; torch.jit takes it for a number",
+    **{f"numbers.{name}": _CHOICE for name in ("one_of_two_numbers", "one_of_several_kinds", "one_of_two_tensors")},
+}
 """Programs whose result has another type than in torch.jit."""
 
 _RECURSION = "calls itself, directly or through others, which TorchScript does not know"
@@ -23,6 +33,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.recursion_for_each_type": _RECURSION,
     "recursion_and_patterns.ackermann": _RECURSION,
     "recursion_and_patterns.recursion_without_end": _RECURSION,
+    "recursion_and_patterns.imports_that_succeed": _TRY,
     "recursion_and_patterns.RecursiveMethod": _RECURSION,
     "autograd_functions.scaled": "the program calls the Python function 'Scaled.apply'",
     "autograd_functions.straight_through": "the program calls the Python function 'Rounded.apply'",
@@ -110,6 +121,9 @@ OTHERWISE_IN_TORCH: dict[str, str] = {
         _NUMBERS,
     ),
     "python_texts.folded_and_printable": "torch.jit's runtime lowers the letters that Python folds, and no others",
+    "numbers.int_or_float": _FORMATS,
+    "numbers.powers_beyond_a_word": "ints of TorchScript's runtime are words of 64 bits",
+    "numbers.remainders_of_nothing": "torch.jit's runtime gives nan where Python raises",
     "python_operators.rounded_to_digits_of_variables": _FORMATS,
     "library_functions.logarithm_of_nothing": "torch.jit's mathematics gives infinity and nan where Python's raises",
     "collection_kinds.copied_and_limited": "what is a deque in Python is a list in TorchScript",

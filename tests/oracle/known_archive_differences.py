@@ -57,6 +57,9 @@ IN_TORCH: dict[str, str] = {
     "language.exceptions.raises_with_several": _ARGUMENTS,
     "language.expressions.rounding_to_digits": _FORMAT,
     "language.library_functions.logarithm_of_nothing": _MATH,
+    "language.numbers.int_or_float": _FORMAT,
+    "language.numbers.powers_beyond_a_word": "ints of torch.jit's runtime are words of 64 bits",
+    "language.numbers.remainders_of_nothing": "torch.jit's runtime gives nan where Python raises",
     "language.python_operators.rounded_to_digits_of_variables": _FORMAT,
     "language.python_texts.folded_and_printable": _FOLD,
     "language.python_texts.formatted_by_a_function": _FORMAT,
@@ -135,6 +138,7 @@ FROM_TORCH: dict[str, str] = {
     for name in (
         "language.exceptions.raises_a_key",
         "language.named.enum_identity",
+        "language.numbers.remainders_of_nothing",
         "language.python_texts.numbers_of_texts",
         "language.python_texts.special_numbers",
         "language.statements.with_no_grad",
@@ -144,7 +148,10 @@ FROM_TORCH: dict[str, str] = {
         "language.strings.zero_filled",
         "oracle.interfaces.IndexesLayers",
     )
-} | {"language.inference.penalty": "another text of the same error, which torch.jit's own code raises there"}
+} | dict.fromkeys(
+    ("language.inference.penalty", "language.numbers.items_with_tensors"),
+    "another text of the same error, which torch.jit's own code raises there",
+)
 
 READ_BACK: dict[str, str] = {
     **{f"language.exceptions.{name}": _ARGUMENTS for name in ("raises_a_key", "raises_with_several")},

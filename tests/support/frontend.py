@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 import rekindle.frontend.builtins
-import rekindle.ops  # noqa: F401 (the operators)
+import rekindle.ops
+import rekindle.program.definition  # noqa: F401 (functions compiled for each of their uses)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
 from rekindle.frontend import emitter, signatures
 from rekindle.frontend.special_forms import GLOBALS

@@ -164,17 +164,13 @@ def less_lists(a, b, if_equal: bool):
         return if_equal
     return len(a) < len(b)
 
-def int_power(base: int, exponent: int) -> int:
-    result = 1
-    factor = base
-    left = exponent
-    while left > 0:
-        if left % 2 == 1:
-            result *= factor
-        left //= 2
-        if left > 0:
-            factor *= factor
-    return result
+def equal_items(xs, ys) -> bool:
+    if len(xs) != len(ys):
+        return False
+    for i in range(len(xs)):
+        if xs[i] != ys[i]:
+            return False
+    return True
 
 def check_length(length: int, least: int):
     if length < least:

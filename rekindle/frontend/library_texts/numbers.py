@@ -113,6 +113,12 @@ def prod(iterable):
         result = result * x
     return result
 
+def sum_of_numbers(xs) -> number:
+    result: number = 0
+    for x in xs:
+        result = result + x
+    return result
+
 def sum_from(xs, start):
     result = start
     for x in xs:
@@ -133,6 +139,31 @@ def cmath_isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
         return False
     difference = abs(x - y)
     return difference <= rel_tol * abs(y) or difference <= rel_tol * abs(x) or difference <= abs_tol
+
+def int_power(base: int, exponent: int) -> int:
+    if exponent < 0:
+        if base == 0:
+            raise ZeroDivisionError("0.0 cannot be raised to a negative power")
+        raise ValueError(f"{base} ** {exponent} is not an int: write float(base) ** exponent where it may be negative")
+    result = 1
+    factor = base
+    left = exponent
+    while left > 0:
+        if left % 2 == 1:
+            result *= factor
+        left //= 2
+        if left > 0:
+            factor *= factor
+    return result
+
+def number_power(base, exponent) -> number:
+    if isinstance(base, int) and isinstance(exponent, int):
+        if exponent >= 0:
+            return int_power(base, exponent)
+    return float_power(base, exponent)
+
+def round_number(x) -> int:
+    return x if isinstance(x, int) else round(float(x))
 
 def power_modulo(base: int, exponent: int, modulus: int) -> int:
     if modulus == 0:

@@ -209,10 +209,11 @@ class FunctionPrinter:
             self.level += 1
             self._block(block, has_more=bool(node.outputs))
             self._end_block(block)
-            if index == 0 and len(node.outputs) == 1 and isinstance(node.output.type, UnionBase):
+            if index == 0 and any(isinstance(output.type, UnionBase) for output in node.outputs):
                 # Only a single target can say its type.
-                type = self.type(node.output.type)
-                self._line(self.use(node.output), f" : {type} = ", self.use(block.outputs[0]))
+                for output, value in zip(node.outputs, block.outputs, strict=True):
+                    type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
+                    self._line(self.use(output), type, " = ", self.use(value))
             else:
                 self._assign_all(node.outputs, block.outputs)
             self.level -= 1

@@ -50,6 +50,7 @@ from rekindle.ir.types.containers import (
     union_members as union_members,
     without_none as without_none,
 )
+from rekindle.ir.types.kept_classes import lost_class as lost_class
 from rekindle.ir.types.mismatch import mismatch_note as mismatch_note
 from rekindle.ir.types.named import (
     LIBRARY_CLASSES as LIBRARY_CLASSES,
@@ -71,6 +72,7 @@ from rekindle.ir.types.tensor import (
 from rekindle.ir.types.unify import (
     Bindings as Bindings,
     as_python_has as as_python_has,
+    is_open_number as is_open_number,
     match_variables as match_variables,
     substitute as substitute,
     unify as unify,

@@ -38,7 +38,9 @@ class ListType(Type):
     def annotation(self) -> str:
         if self.is_tuple:
             return "torch.Size" if self.python == "Size" else f"Tuple[{self.element.annotation}, ...]"
-        return f"{'Deque' if self.is_deque else 'List'}[{self.element.annotation}]"
+        most = self.python.partition(":")[2]
+        limit = f" of {most} at most" if most else ""
+        return f"{'Deque' if self.is_deque else 'List'}[{self.element.annotation}]{limit}"
 
     @property
     def contained(self) -> tuple[Type, ...]:

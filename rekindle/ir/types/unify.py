@@ -15,6 +15,7 @@ from rekindle.ir.types.containers import (
     optional,
     union,
 )
+from rekindle.ir.types.kept_classes import lost_class
 from rekindle.ir.types.tensor import TENSOR, TensorType
 
 
@@ -37,6 +38,8 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
         return hint
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
+    if not default_to_union and lost_class(a, b) is not None:
+        return None
     if a.is_subtype_of(b):
         return _as_either_is(b, a)
     if b.is_subtype_of(a):
@@ -62,6 +65,14 @@ def _as_either_is(type: Type, other: Type) -> Type:
     if not type.is_tuple and not other.is_tuple:
         return type
     return ListType(type.element, "tuple" if type.is_tuple and other.is_tuple else "")
+
+
+def is_open_number(a: Type, b: Type) -> bool:
+    """Whether a value of one of these types is an int or a float, and only the run tells which."""
+    return a != b and {a.kind, b.kind} <= _NUMBERS
+
+
+_NUMBERS = frozenset({"IntType", "FloatType", "NumberType"})
 
 
 def _unify_parts(a: Type, b: Type) -> Type | None:

@@ -6,7 +6,7 @@ from typing import DefaultDict, Deque, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import UnsupportedError
+from rekindle.errors import SchemaError, TypeMismatchError, UnsupportedError
 from tests.language.corpus import program, refused
 
 WORDS = (["a", "b", "a"],), ([],)
@@ -286,3 +286,76 @@ def given_back(xs: List[int]) -> "Counter[int]":
 @refused("library.counter", UnsupportedError, "a Counter has no text in a program")
 def text_of_a_counter(words: List[str]) -> str:
     return str(Counter(words))
+
+
+def appends_nine(xs):
+    xs.append(9)
+    return len(xs)
+
+
+def asks_for_new(found: Dict[str, int]) -> int:
+    return found["new"]
+
+
+def the_last_two(n: int) -> "Deque[int]":
+    return deque(range(n), maxlen=2)
+
+
+class Recent:
+    def __init__(self) -> None:
+        self.last: Deque[int] = deque(maxlen=2)
+        self.counts: DefaultDict[str, int] = defaultdict(int)
+
+    def add(self, x: int) -> Tuple[int, int]:
+        self.last.append(x)
+        self.counts["all"] += 1
+        return len(self.last), self.counts["all"]
+
+
+@program("library.deque", (3,), (0,), torch="refuses")
+def limits_are_kept(n: int) -> Tuple[int, List[int], List[int]]:
+    q: Deque[int] = deque(range(n), maxlen=2)
+    same = (q, 1)
+    return appends_nine(same[0]), list(q), list(the_last_two(n))
+
+
+@program("library.deque library.defaultdict", (3,), (0,), torch="refuses")
+def attributes_of_classes_keep_them(n: int) -> Tuple[int, int]:
+    recent = Recent()
+    for i in range(n):
+        recent.add(i)
+    return recent.add(9)
+
+
+class RemembersTwo(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Deque[int] = deque(maxlen=2)
+
+    def forward(self, n: int) -> int:
+        for i in range(n):
+            self.last.append(i)
+        return len(self.last)
+
+
+program("library.deque", (3,), (1,), torch="refuses")(RemembersTwo)
+
+
+@program("library.counter library.defaultdict", ("aab",), ("",), torch="refuses")
+def declared_as_a_dict(text: str) -> Dict[str, int]:
+    found: Dict[str, int] = Counter(text)
+    return found
+
+
+@refused("library.defaultdict", SchemaError, "would not make values any more as a Dict[str, int]")
+def passed_as_a_dict(n: int) -> int:
+    found: DefaultDict[str, int] = defaultdict(int)
+    return asks_for_new(found) + n
+
+
+@refused("library.deque", TypeMismatchError, "a Deque[int] is no Deque[int] of 2 at most")
+def another_limit(n: int) -> int:
+    q: Deque[int] = deque(range(n), maxlen=2)
+    if n > 1:
+        q = deque([1, 2, 3])
+    return len(q)

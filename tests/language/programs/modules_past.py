@@ -249,3 +249,20 @@ class HoldsLambdas(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.double(x) + self.scaled(x) * self.skip(x)
+
+
+@program("module.submodules", (X,), (Y,), torch="refuses")
+class NamedChildren(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(2, 2)
+        self.second = nn.ReLU()
+
+    def forward(self, x: Tensor):
+        names: List[str] = []
+        for name, part in self.named_children():
+            x = part(x)
+            names.append(name)
+        size = sum(p.numel() for p in self.parameters())
+        penalty = sum(p.abs().sum() for p in self.parameters())
+        return x + penalty, names + [name for name, _ in self.named_parameters()], size

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor, nn
 
-from rekindle.errors import CompileError
+from rekindle.errors import CompileError, UndefinedNameError
 from tests.language.corpus import program, refused
 
 X = torch.tensor([[1.0, -2.0]])
@@ -240,3 +240,89 @@ def matches_the_rest_of_a_dict(d: Dict[str, int]) -> Tuple[int, Dict[str, int]]:
         case {**everything}:
             return -1, everything
     return 0, d
+
+
+@program("statement.match_alternatives", ([1, 0],), ([0, 0],), torch="refuses")
+def match_either_end(xs: List[int]) -> int:
+    match xs:
+        case [x, 0] | [0, x]:
+            return x
+        case [x, _, *_] | [x]:
+            return -x
+    return 100
+
+
+@program("statement.match_alternatives", ([0, 5],), ([5, 0],), torch="refuses")
+def match_either_with_a_guard(xs: List[int]) -> int:
+    match xs:
+        case [x, _] | [_, x] if x > 1:  # the first that fits is asked, and no other
+            return x
+        case [x, *rest]:
+            return -len(rest) - x
+    return 100
+
+
+@program("statement.match_alternatives", (3, 2), (1, 7), torch="refuses")
+def match_either_of_tuples(n: int, m: int) -> int:
+    match (n, m):
+        case (3 as k, j) | (k, 2 as j) | (k, j):
+            return k * 10 + j
+
+
+@program("statement.match_alternatives", ({"a": 1},), ({"b": 2},), torch="refuses")
+def match_either_key(d: Dict[str, int]) -> int:
+    match d:
+        case {"a": x} | {"b": x}:
+            return x
+    return -1
+
+
+@program("statement.try_import", (3,), (0,), torch="refuses")
+def imports_that_fail(n: int) -> Tuple[int, int]:
+    try:
+        import a_library_that_nobody_has  # type: ignore[import-not-found]
+
+        k = a_library_that_nobody_has.count(n)
+    except (ImportError, OSError):
+        k = n + 1
+    try:
+        from math import nothing_of_this_name  # type: ignore[attr-defined]
+
+        k += nothing_of_this_name(n)
+    except ModuleNotFoundError:
+        k += 100
+    except ImportError:
+        k += 10
+    finally:
+        n += 1
+    return n, k
+
+
+@program("statement.try_import exception.of_python", (3,), (0,), torch="refuses")
+def imports_that_succeed(n: int) -> int:
+    try:
+        import math as m
+    except ImportError:
+        m = None
+    try:
+        from math import floor
+
+        return floor(m.sqrt(4.0) / n)
+    except ZeroDivisionError:
+        return -1
+
+
+@refused("statement.try_import", UndefinedNameError, "this import fails: No module named 'a_library_that_nobody_has'")
+def text_of_a_failed_import(n: int) -> str:
+    try:
+        import a_library_that_nobody_has  # type: ignore[import-not-found]  # noqa: F401
+    except ImportError as error:
+        return str(error)
+    return "there"
+
+
+@program("list.slice_assign", ([1, 2, 3, 4], 1), ([], 0), torch="refuses")
+def slices_that_grow(xs: List[int], n: int) -> List[int]:
+    xs[n:2] += [9, n]
+    xs[:] += [7]
+    return xs
