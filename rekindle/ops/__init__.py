@@ -18,6 +18,7 @@ from rekindle.ops import (
     mathematics as mathematics,
     neural as neural,
     objects as objects,
+    older_pytorch as older_pytorch,
     packed as packed,
     printing as printing,
     python_calls as python_calls,

@@ -58,9 +58,14 @@ _MASKED: Final = (
     *("median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"),
 )
 
+_LOSSES: Final = [
+    getattr(torch.nn.functional, name) for name in ("linear_cross_entropy",) if hasattr(torch.nn.functional, name)
+]
+"""Those that not every PyTorch has."""
+
 LIBRARY_CALLS: Final[dict[int, SugaredValue]] = {
     **{id(getattr(torch.masked, name)): LibraryCall(getattr(torch.masked, name), TENSOR) for name in _MASKED},
-    id(torch.nn.functional.linear_cross_entropy): LibraryCall(torch.nn.functional.linear_cross_entropy, TENSOR),
+    **{id(function): LibraryCall(function, TENSOR) for function in _LOSSES},
     id(torch.unravel_index): LibraryCall(torch.unravel_index, ListType(TENSOR)),
 }
 """What the functions mean, by identity."""
