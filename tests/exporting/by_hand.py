@@ -66,6 +66,13 @@ class IntInLoop(nn.Module):
         return while_loop(lambda x: x.sum() < n * 10, lambda x: (x + n,), (x,))[0]  # type: ignore[no-any-return]
 
 
+class FloatResult(nn.Module):
+    """A float that is computed of one read off a tensor."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, float]:
+        return x + 1, x.sum().item() * 1.1
+
+
 class SliceAnywhere(nn.Module):
     """A row is written where a buffer says, and nowhere if that is past the end, as Python's slices are."""
 
@@ -100,6 +107,7 @@ EQUIVALENTS: Final[dict[str, ByHand]] = {
     "an int in a loop": ByHand(
         IntInLoop, "Inductor compiles no while_loop that is given an int", ((X, 5), (X, 2)), (None, Dim.DYNAMIC)
     ),
+    "a float among results": ByHand(FloatResult, "Inductor rounds floats to 32 bits", ((X * 0.3,), (X * 0.7,))),
     "a slice anywhere": ByHand(SliceAnywhere, "Inductor has no slice at a number of which no bounds are known"),
     "complex numbers": ByHand(ComplexNumbers, "torch.onnx.export has no form for complex numbers in a cond"),
     "bfloat16": ByHand(Scaled, "onnxruntime has no product of bfloat16 on CPUs", ((X.bfloat16(),), (-X.bfloat16(),))),

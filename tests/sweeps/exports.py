@@ -57,6 +57,7 @@ IN_PYTORCH: dict[tuple[str, str], str] = {
     ("results.none", ONNX): "no result",
     ("state.int_decides", AOTINDUCTOR): "an int that changes",
     ("hard.checks_in_branches", INDUCTOR): "an int in a loop",
+    ("hard.averages", INDUCTOR): "a float among results",
     ("hard.cache", INDUCTOR): "a slice anywhere",
     ("hard.complex", ONNX): "complex numbers",
     ("hard.bfloat16", ONNX): "bfloat16",

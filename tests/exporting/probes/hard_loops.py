@@ -292,7 +292,7 @@ def checks_in_branches(x: Tensor, n: int) -> Tensor:
 
 
 @probe("hard.averages", others=((NEGATIVE,), (POSITIVE * 7,), (POSITIVE * 0.0,)))
-def averages(x: Tensor) -> Tensor:
+def averages(x: Tensor) -> Tuple[Tensor, float]:
     """Numbers of both kinds, read off tensors within branches and loops."""
     total, count = 0.0, 0
     for row in x:
@@ -301,4 +301,4 @@ def averages(x: Tensor) -> Tensor:
             total = total + number * 2
             count += int(number) % 3 + 1
     mean = total / max(count, 1)
-    return torch.clamp(x * mean, min=-count / 2, max=mean + 1)
+    return torch.clamp(x * mean, min=-count / 2, max=mean + 1), mean
