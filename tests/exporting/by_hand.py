@@ -59,6 +59,19 @@ class IntBuffer(nn.Module):
         return torch.cond(self.calls > 2, lambda x: x * 10, lambda x: x.clone(), (x,))
 
 
+class BufferBefore(nn.Module):
+    """What a buffer was before the call changes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        before = self.last.clone()
+        self.last.copy_(x * 2)
+        return before
+
+
 class IntInLoop(nn.Module):
     """A loop that uses an int that the caller gives."""
 
@@ -104,6 +117,7 @@ EQUIVALENTS: Final[dict[str, ByHand]] = {
     "an int among results": ByHand(IntResult, "torch.onnx.export returns tensors alone, no ints"),
     "no result": ByHand(NoResult, "onnxruntime takes no program without results"),
     "an int that changes": ByHand(IntBuffer, "AOTInductor leaves buffers of ints as they are"),
+    "what a buffer was": ByHand(BufferBefore, "AOTInductor returns what the buffer becomes"),
     "an int in a loop": ByHand(
         IntInLoop, "Inductor compiles no while_loop that is given an int", ((X, 5), (X, 2)), (None, Dim.DYNAMIC)
     ),

@@ -39,7 +39,15 @@ WAYS = (*ways.FULL, *ways.SAMPLED, ONNX)
 
 FOR_AOTINDUCTOR = (
     *("straight.function", "if.tensor", "if.different_shapes", "for.dynamic_size", "for.break", "while.if_inside"),
-    *("state.int_decides", "raise.nested", "class.in_branch", "nn.LSTM", "nn.TransformerEncoder", "args.nested"),
+    *(
+        "state.int_decides",
+        "state.buffer_returned",
+        "raise.nested",
+        "class.in_branch",
+        "nn.LSTM",
+        "nn.TransformerEncoder",
+        "args.nested",
+    ),
 )
 """The sample of programs that AOTInductor packages."""
 
@@ -56,6 +64,7 @@ IN_PYTORCH: dict[tuple[str, str], str] = {
     ("results.structure", ONNX): "an int among results",
     ("results.none", ONNX): "no result",
     ("state.int_decides", AOTINDUCTOR): "an int that changes",
+    ("state.buffer_returned", AOTINDUCTOR): "what a buffer was",
     ("hard.checks_in_branches", INDUCTOR): "an int in a loop",
     ("hard.averages", INDUCTOR): "a float among results",
     ("hard.cache", INDUCTOR): "a slice anywhere",
