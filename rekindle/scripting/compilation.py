@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
+import re
 import types
 from collections.abc import Mapping
-from typing import Any, ForwardRef
+from typing import Any, Final, ForwardRef
 
 from rekindle.errors import CompileError, Diagnostics, UndefinedNameError
 from rekindle.frontend.emission import SelfBinding
@@ -107,10 +109,22 @@ def _compile(
 def default_arguments(function: types.FunctionType) -> dict[str, object]:
     """The values of the default arguments."""
     return {
-        name: plain(parameter.default)
+        name: parameter.default if _takes_member(parameter) else plain(parameter.default)
         for name, parameter in inspect.signature(function, follow_wrapped=False).parameters.items()
         if parameter.default is not inspect.Parameter.empty
     }
+
+
+_BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
+
+
+def _takes_member(parameter: inspect.Parameter) -> bool:
+    """Whether the default is a member of an enum and is told to be one, not the number or string that it is too."""
+    if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
+        return False
+    annotation = parameter.annotation
+    told = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return _BUILTINS.isdisjoint(re.findall(r"\w+", told))
 
 
 def fits(value: object, type: Told | None) -> bool:

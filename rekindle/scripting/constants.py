@@ -55,6 +55,8 @@ def plain(obj: Any) -> Any:
     any."""
     if isinstance(obj, bool):
         return obj
+    if isinstance(obj, enum.Enum) and isinstance(obj, str):
+        return str(obj.value)  # its own text is "Mode.SUM"
     classes: tuple[type[Any], ...] = (int, float, complex, str)
     return next((cls(obj) for cls in classes if isinstance(obj, cls)), obj)
 

@@ -113,6 +113,12 @@ class EnumOfStringsInModule(torch.nn.Module):
         return x
 
 
+@program("enum.argument", (torch.ones(2),), (torch.ones(2), Layout.COLUMNS, "rows"))
+def enum_defaults(x: Tensor, layout: Layout = Layout.ROWS, name: str = Layout.COLUMNS) -> Tuple[Tensor, bool]:
+    """The same member is a member for one parameter, and the string that it is for another."""
+    return (x if layout == Layout.ROWS else x + 1), name == "columns"
+
+
 @program("enum.dict_key", (Color.RED,), (Color.BLUE,), torch="refuses")
 def enum_keys(color: Color) -> Tuple[int, bool, int, int]:
     sizes: Dict[Color, int] = {Color.RED: 1}
