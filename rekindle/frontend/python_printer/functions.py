@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import FunctionType, Type, UnionBase
+from rekindle.ir.types import FunctionType, Type, UnionBase, UnionType
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -209,7 +209,7 @@ class FunctionPrinter:
             self.level += 1
             self._block(block, has_more=bool(node.outputs))
             self._end_block(block)
-            if index == 0 and any(isinstance(output.type, UnionBase) for output in node.outputs):
+            if index == 0 and _say_their_types(node.outputs):
                 # Only a single target can say its type.
                 for output, value in zip(node.outputs, block.outputs, strict=True):
                     type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
@@ -318,6 +318,13 @@ class FunctionPrinter:
         "prim::Exit": _exit,
         "prim::ModuleContainerIndex": _container_index,
     }
+
+
+def _say_their_types(outputs: Sequence[Value]) -> bool:
+    """Whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
+    Optional, as long as it stands with others."""
+    told = UnionBase if len(outputs) == 1 else UnionType
+    return any(isinstance(output.type, told) for output in outputs)
 
 
 def _before(node: Node) -> Node:

@@ -151,8 +151,9 @@ def match_variables(formal: Type, actual: Type, bindings: Bindings) -> str | Non
             bindings[formal.name] = actual
             return None
         common = unify(bound, actual)
-        # A variable is not widened: a list of ints that was matched already would turn into one of Optional[int].
-        if common is None or unshaped(common) != unshaped(bound):
+        # A variable is not widened: a list of ints that was matched already would turn into one of Optional[int]. To
+        # the IR, though, a torch.Size is a list of ints, and passes put one in the place of the other.
+        if common is None or str(unshaped(common)) != str(unshaped(bound)):
             return f"type variable '{formal.name}' cannot be both {bound.annotation} and {actual.annotation}"
         bindings[formal.name] = common
         return None
