@@ -475,12 +475,17 @@ class Count(TorchFunctionMode):
 
 
 def test_modes_of_python_keep_tasks_on_their_thread(pool: TaskPool) -> None:
+    def task(x: Tensor) -> tuple[Tensor, bool]:
+        return torch.neg(x), threading.current_thread() is here
+
+    here = threading.current_thread()
     with Count() as mode:
-        future = rekindle.fork(torch.neg, torch.ones(2))
+        future = rekindle.fork(task, torch.ones(2))
         assert future.done()
     assert mode.calls > 0
-    assert pool.started == 0
-    assert torch.equal(future.value(), -torch.ones(2))
+    negative, is_here = future.value()
+    assert is_here
+    assert torch.equal(negative, -torch.ones(2))
 
 
 def test_errors_of_forked_python_come_with_the_wait() -> None:
