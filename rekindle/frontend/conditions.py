@@ -537,7 +537,7 @@ def constant_of(value: Value) -> object:
 
 def _is_literal(expr: Expr) -> bool:
     if expr.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
-        return all(map(_is_literal, TupleLiteral(expr.tree).items))
+        return all(_is_literal(Expr(item)) for item in expr.tree.subtree(0).subtrees())
     return expr.tree.kind in ("const", "true", "false", "none", "unary_minus", StringLiteral.KIND)
 
 

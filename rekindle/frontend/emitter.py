@@ -391,7 +391,8 @@ class FunctionEmitter(AttemptEmitter):
                         continue
                 if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
                     raise UnsupportedError("only one element can be deleted at a time", target.range)
-                base, index = self.emit_expression(subscript.value), self.emit_expression(subscript.indices[0])
+                base = self.emit_expression(subscript.value)
+                index = self.as_position(self.emit_expression(subscript.indices[0]), base.type)
                 base = self.present(base, target.range, "'NoneType' object does not support item deletion")
                 places = (subscript.value.range, subscript.indices[0].range)
                 arguments = [self.argument(*item) for item in zip((base, index), places, strict=True)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.conditions import constant_bool
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.short_circuits import ChoiceEmitter
 from rekindle.frontend.special_forms import MagicMethod
@@ -78,12 +79,21 @@ class SubscriptEmitter(ChoiceEmitter):
             )
         if indices[0].tree.kind == SliceExpr.KIND:
             return self._slice(expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
-        index = self.emit_expression(indices[0])
+        index = self.as_position(self.emit_expression(indices[0]), None if value is None else value.type)
         if value is not None and isinstance(value.type, DictType):
             self.learn_item(subscript.value, index)
         if value is not None and isinstance(value.type, TupleType):
             return SimpleValue(self._index_tuple(expr.range, value, index))
         return base.item(expr.range, self.graph, index, hint)
+
+    def as_position(self, index: Value, base: Type | None) -> Value:
+        """The index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
+        if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
+            return index
+        known = constant_bool(index)
+        if known is not None:
+            return self.literal(int(known), index.node.range)
+        return self.insert("aten::Int", index.node.range, index)
 
     def indices_of(self, subscript: Subscript) -> list[Expr]:
         """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first."""
@@ -210,10 +220,21 @@ class SubscriptEmitter(ChoiceEmitter):
                 value = self.insert("aten::unsqueeze", range, value, dim)
             elif index.value.type == INT:
                 value = self.insert("aten::select", range, value, dim, index.value)
+            elif index.value.type == BOOL:
+                value = self.insert("aten::unsqueeze", range, value, dim)
+                tensors += [None] * (index.dim + 1 - len(tensors))
+                tensors[index.dim] = self._chosen_row(index.value, value, range)
             else:
                 tensors += [None] * (index.dim + 1 - len(tensors))
                 tensors[index.dim] = index.value
         return value, tensors
+
+    def _chosen_row(self, keep: Value, value: Value, range: SourceRange) -> Value:
+        """The indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
+        count = self.insert_node("prim::ListConstruct", range, [self.as_position(keep, None)], [ListType(INT)]).output
+        long = self.graph.insert_constant(DTYPE_NUMBERS[torch.int64], range=range)
+        device = self.insert("prim::device", range, value)
+        return self.insert("aten::zeros", range, count, dtype=long, device=device)
 
     def _dimensions(self, indices: Sequence[Expr]) -> list[_Index]:
         dots = [i for i, index in enumerate(indices) if index.tree.kind == "dots"]
@@ -230,9 +251,12 @@ class SubscriptEmitter(ChoiceEmitter):
         dim = -1
         for expr in reversed(indices[middle + 1 :]):
             index = self._one_index(expr, dim)
-            if index.value is not None and isinstance(index.value.type, (TensorType, OptionalType)):
+            if index.value is not None and (
+                isinstance(index.value.type, (TensorType, OptionalType)) or index.value.type == BOOL
+            ):
+                what = "a bool" if index.value.type == BOOL else "a tensor"
                 raise UnsupportedError(
-                    "a tensor behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT
+                    f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT
                 )
             dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
             behind.append(index)
@@ -247,11 +271,11 @@ class SubscriptEmitter(ChoiceEmitter):
             dtype = torch.bool if value.type.element == BOOL else torch.int64
             number = self.graph.insert_constant(DTYPE_NUMBERS[dtype], range=expr.range)
             value = self.insert("aten::tensor", expr.range, value, dtype=number)
-        allowed = value.type in (INT, NONE) or value.type.is_subtype_of(optional(TENSOR))
+        allowed = value.type in (INT, BOOL, NONE) or value.type.is_subtype_of(optional(TENSOR))
         if not allowed:
             raise TypeMismatchError(
                 f"a tensor cannot be indexed with a value of type {value.type.annotation}; "
-                "ints, slices, None, lists and tensors can",
+                "ints, bools, slices, None, lists and tensors can",
                 expr.range,
             )
         return _Index(expr, dim, value)
@@ -276,7 +300,7 @@ class SubscriptEmitter(ChoiceEmitter):
                 target.range,
                 hint="assign the elements in a loop",
             )
-        index = self.emit_expression(indices[0])
+        index = self.as_position(self.emit_expression(indices[0]), base.type)
         if isinstance(base.type, DictType):
             self.learn_item(target.value, index, value)
         arguments = [
@@ -319,4 +343,4 @@ def check_items_can_change(base: Value, range: SourceRange) -> None:
 
 def _needs_dim(index: _Index) -> bool:
     """Whether an operator is called with the dimension as an argument."""
-    return index.value is None or isinstance(index.value.type, NoneType) or index.value.type == INT
+    return index.value is None or isinstance(index.value.type, NoneType) or index.value.type in (INT, BOOL)
