@@ -41,6 +41,9 @@ class FunctionRecord:
     """What the runtime has made of the schema; it owns this slot too."""
     runner: Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
+    is_from_class: bool = False
+    """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there is:
+    calls with other arguments cannot compile the function anew."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     _state: str = "undefined"

@@ -1,4 +1,5 @@
-"""Methods of modules that do not say themselves all that they take (:mod:`rekindle.scripting.generic_functions`)."""
+"""Methods of modules: those that do not say themselves all that they take
+(:mod:`rekindle.scripting.generic_functions`), and those that are fixed, as in a trace."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 
-from rekindle.errors import SourceRange
+from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.program.names import qualified_name
+from rekindle.scripting.decorators import unwrapped
 from rekindle.scripting.generic_functions import call_bound, make_generic, says_too_little
 from rekindle.scripting.module_types import ConcreteModuleType
 
@@ -79,3 +81,36 @@ class GenericMethod(MethodValue):
             name = f"{qualified_name(self.concrete.python_class)}_{self.function.__name__}"
             generic = of_type[self.function] = make_generic(self.function, name, self.forms)
         return call_bound(generic, self.function, range, graph, [self.module, *args], kwargs)
+
+
+class FixedMethod(MethodValue):
+    """A method that is not compiled from its module's class, as those of a trace. ``function`` is what the class has
+    under the same name; None where it has nothing."""
+
+    def __init__(self, object: Value, method: FunctionRecord, function: FunctionType | None) -> None:
+        super().__init__(object, method)
+        self.function = function
+
+    def call(self, call: Call) -> SugaredValue:
+        try:
+            return super().call(call)
+        except SchemaError as error:
+            names = ", ".join(f"'{name}'" for name in self._left_out(call))
+            if not names:
+                raise
+            name = self.methods[0].basename
+            hint = (
+                f"{names} of '{name}' was not traced: what it was in the trace is part of the code. "
+                "Leave it out here, trace the module with it as an input, or do not trace the module"
+            )
+            raise SchemaError(error.message, call.range, hint=hint) from None
+
+    def _left_out(self, call: Call) -> list[str]:
+        """Return the parameters of the Python function that ``call`` has arguments for, and the method does not."""
+        if self.function is None:
+            return []
+        code = unwrapped(self.function)[1].__code__
+        parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+        given = {*parameters[: len(call.args)], *(item.name for item in call.kwargs)}
+        taken = {argument.name for argument in self.methods[0].schema.arguments}
+        return [name for name in parameters if name in given and name not in taken]

@@ -84,6 +84,8 @@ class ModuleFacts:
     """Whether a hook was registered with ``with_kwargs=True``."""
     hooks: tuple[Any, ...] = ()
     pre_hooks: tuple[Any, ...] = ()
+    has_traced_hooks: bool = False
+    """Whether the module had hooks when it was traced: they are part of the methods that the trace made."""
 
     def key(self) -> object:
         """Equal for modules that can share a type."""
@@ -203,10 +205,12 @@ class _Gatherer:
             if name not in _INTERNAL and not name.startswith("__") and not self._is_known(name):
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
-        if not self.for_trace:  # a trace records what hooks do as a part of forward
+        if not self.for_trace:
             facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
             facts.hooks = tuple(module._forward_hooks.values())
             facts.pre_hooks = tuple(module._forward_pre_hooks.values())
+        else:
+            facts.has_traced_hooks = bool(module._forward_hooks or module._forward_pre_hooks)
         return facts
 
     def _kept(self, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -33,7 +33,7 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
-from rekindle.scripting.generic_methods import GenericMethod
+from rekindle.scripting.generic_methods import FixedMethod, GenericMethod
 from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
@@ -88,6 +88,16 @@ def python_method(concrete: ConcreteModuleType, name: str) -> FunctionType | Non
     return None if function is None or is_left_to_python(function) else function
 
 
+def _generic_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
+    """Return the Python function of the method ``name`` where calls of the method may have to be compiled for their
+    arguments; None for other methods, and for those that are not compiled from the class, as the methods of a trace."""
+    known = concrete.type.methods.get(name)
+    if known is not None and not known.is_from_class:
+        return None
+    function = python_method(concrete, name)
+    return function if function is not None and may_be_generic(function) else None
+
+
 def _method_of_interface(concrete: ConcreteModuleType, name: str) -> FunctionRecord | None:
     """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
     call through an interface would not run."""
@@ -123,9 +133,18 @@ def _record(
             compile_method(concrete, record, function, declaration)
 
         found = methods[name] = FunctionRecord(
-            f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__
+            f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__, is_from_class=True
         )
     return found
+
+
+def _check_hooks_known(concrete: ConcreteModuleType, name: str) -> None:
+    """Refuse to compile the ``forward`` of a part of a trace whose hooks only the trace could record."""
+    if name == "forward" and concrete.facts.has_traced_hooks:
+        raise NotScriptableError(
+            f"the module '{concrete.name}' is part of a trace that did not call it, so that its hooks are lost",
+            hint="call it in what is traced, or remove its hooks before tracing",
+        )
 
 
 def compile_method(
@@ -134,7 +153,12 @@ def compile_method(
     function: FunctionType,
     declaration: FunctionType | None = None,
 ) -> None:
-    """Compile a function of the module's class as a method."""
+    """Compile a function of the module's class as a method.
+
+    Raises:
+        NotScriptableError: it is the ``forward`` of a part of a trace that the trace did not call, with hooks.
+    """
+    _check_hooks_known(concrete, record.basename)
     binding = ModuleBinding(concrete)
     forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
     compile_function(record, function, declaration, self_binding=binding, forms=forms)
@@ -266,12 +290,15 @@ class ModuleValue(SugaredValue):
         return self._from_class(range, graph, name)
 
     def _method(self, name: str) -> SugaredValue | None:
-        function = python_method(self.concrete, name)
-        if function is not None and may_be_generic(function) and not overloads_of_method(self.facts.python_class, name):
+        function = _generic_method(self.concrete, name)
+        if function is not None and not overloads_of_method(self.facts.python_class, name):
+            _check_hooks_known(self.concrete, name)
             forms = {"super": SuperForm(self.concrete, function)}
             find = partial(method_records, self.concrete, name)
             return GenericMethod(self, self.value, self.concrete, function, find, forms)
         records = method_records(self.concrete, name)
+        if len(records) == 1 and not records[0].is_from_class:
+            return FixedMethod(self.value, records[0], python_method(self.concrete, name))
         return MethodValue(self.value, *records) if records else None
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
@@ -345,8 +372,8 @@ class ModuleValue(SugaredValue):
 
     @property
     def takes_meanings(self) -> bool:
-        function = python_method(self.concrete, "forward")
-        return function is not None and not self.facts.pre_hooks and not self.facts.hooks and may_be_generic(function)
+        hooked = self.facts.pre_hooks or self.facts.hooks
+        return not hooked and _generic_method(self.concrete, "forward") is not None
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
