@@ -44,6 +44,8 @@ class FunctionRecord:
     is_from_class: bool = False
     """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there is:
     calls with other arguments cannot compile the function anew."""
+    is_from_archive: bool = False
+    """Whether it is part of a program from an archive, which takes what TorchScript takes."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     _state: str = "undefined"

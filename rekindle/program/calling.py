@@ -90,4 +90,6 @@ def fit_value(value: Any, type: Type, where: str) -> Any:
         problem = f"{where} takes {type.annotation}, but got {describe(value)}"
         if why.path:
             problem += f", in which {why.path} is {describe(why.value)} instead of {why.type.annotation}"
+        if why.hint is not None:
+            problem += f"\nHint: {why.hint}"
         raise TypeError(problem) from None

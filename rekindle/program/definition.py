@@ -8,6 +8,7 @@ import rekindle.frontend.builtins
 import rekindle.frontend.python_methods  # noqa: F401  (what Python's values have that is no operator)
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
 from rekindle.frontend import specialising
+from rekindle.frontend.archive_names import ArchiveNames
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import SelfBinding
@@ -50,6 +51,7 @@ def define_function(
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    record.is_from_archive = isinstance(resolver, ArchiveNames)
     state = _type_of_state(record, definition, self_binding)
     signature = read_signature(
         definition,

@@ -306,7 +306,9 @@ class _Freezer:
         root = self.root.script_type
         for key, graph in self.graphs.items():
             old, type = self.records[key], self.types[key[0]]
-            made = FunctionRecord(f"{type.name}.{old.basename}", docstring=old.docstring)
+            made = FunctionRecord(
+                f"{type.name}.{old.basename}", docstring=old.docstring, is_from_archive=old.is_from_archive
+            )
             own = replace(old.schema.arguments[0], type=type)
             made.define(graph, replace(old.schema, arguments=(own, *old.schema.arguments[1:])))
             if old in root.pre_hooks:

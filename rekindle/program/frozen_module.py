@@ -100,7 +100,9 @@ class _Changed:
         graph = record.graph.copy()
         graph.inputs[0].type = self.type
         self._change(graph)
-        made = FunctionRecord(f"{self.type.name}.{record.basename}", docstring=record.docstring)
+        made = FunctionRecord(
+            f"{self.type.name}.{record.basename}", docstring=record.docstring, is_from_archive=record.is_from_archive
+        )
         own = replace(record.schema.arguments[0], type=self.type)
         made.define(graph, replace(record.schema, arguments=(own, *record.schema.arguments[1:])))
         return made

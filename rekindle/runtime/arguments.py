@@ -1,9 +1,9 @@
 """Calls from Python: arguments checked against a schema and converted, results handed back.
 
-What Python's user would expect is taken for what the program wants: an int for a float, a tuple for a list, a dtype
-for its number, a string for a device, NumPy's scalars and one-element Tensors for numbers. A list or a dict that fits
-as it is is passed on as itself, so that the caller sees what the program writes to it; one that does not fit is
-converted into a new one.
+A value that equals one of the declared type is converted to it: an int to a float, a tuple to a list, a dtype to its
+number, a string to a device, NumPy's scalars to numbers (:mod:`rekindle.runtime.number_conversion`). A list or a dict
+that fits as it is is passed on as itself, so that the caller sees what the program writes to it; one that does not fit
+is converted into a new one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rekindle.runtime.conversion import (
 )
 from rekindle.runtime.instructions import copy_constant
 from rekindle.runtime.lowering import is_writable
+from rekindle.runtime.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
@@ -45,7 +46,8 @@ def binder_of(record: FunctionRecord) -> Binder:
     """What binds the arguments of a function, made when it is first called."""
     found = record.binder
     if not isinstance(found, Binder):
-        found = record.binder = Binder(record.schema)
+        rules = TORCHSCRIPT_RULES if record.is_from_archive else PYTHON_RULES
+        found = record.binder = Binder(record.schema, rules)
     return found
 
 
@@ -60,9 +62,9 @@ class Binder:
     comparison.
     """
 
-    def __init__(self, schema: FunctionSchema) -> None:
+    def __init__(self, schema: FunctionSchema, numbers: NumberRules = PYTHON_RULES) -> None:
         self.schema = schema
-        self._converters = [converter_for(argument.type) for argument in schema.arguments]
+        self._converters = [converter_for(argument.type, numbers) for argument in schema.arguments]
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
         self._gives_as_is = not differs_in_python(self._result)
 
@@ -166,6 +168,8 @@ class Binder:
         text = self._text(problem)
         if value is None:
             text += f"\nHint: a parameter that may be None is annotated as Optional[{argument.type.annotation}]"
+        elif why.hint is not None:
+            text += f"\nHint: {why.hint}"
         return text
 
     def _error(self, problem: str) -> ArgumentError:

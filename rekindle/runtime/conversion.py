@@ -10,7 +10,7 @@ import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import torch
 
@@ -45,24 +45,13 @@ from rekindle.ir.types import (
 )
 from rekindle.ops.library_objects import class_of_library_object
 from rekindle.ops.values import ScriptObject, named_tuple_class, new_object
-
-Converter: TypeAlias = Callable[[Any], Any]
-"""Gives a value as the program takes it: itself where it fits. Raises :class:`NoMatch`."""
+from rekindle.runtime.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
 
 
-class NoMatch(Exception):
-    """A value that does not fit a type. ``path`` leads to it within a container: ``[0]['key']``."""
-
-    def __init__(self, type: Type, value: object, path: str = "") -> None:
-        self.type = type
-        self.value = value
-        self.path = path
-
-
-def converter_for(type: Type) -> Converter:
-    """What converts values from Python to ``type``."""
+def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
+    """What converts values from Python to ``type``, numbers by the rules ``numbers``."""
     make = _MAKERS.get(type.kind)
-    return _pass if make is None else make(type)
+    return _pass if make is None else make(type, numbers)
 
 
 def takes_conversion(type: Type) -> bool:
@@ -115,90 +104,6 @@ def is_namesake(cls: type, type: ClassType | EnumType) -> bool:
 _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 
 
-# ------------------------------------------------------------------------------------------------------------ numbers
-
-
-def plain_number(value: Any) -> bool | int | float | complex | None:
-    """The Python number that a number of any sort stands for: Python's, NumPy's, a Tensor of one element; None for
-    others."""
-    if isinstance(value, (bool, int, float, complex)):
-        return value if type(value) in _PLAIN else _as_plain(value)
-    if isinstance(value, torch.Tensor):
-        return value.item() if value.numel() == 1 else None
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "dtype"):
-        item = value.item()
-        return item if type(item) in _PLAIN else None
-    try:
-        return operator.index(value)
-    except TypeError:
-        return None
-
-
-_PLAIN = (bool, int, float, complex)
-
-
-def _as_plain(value: int | float | complex) -> int | float | complex:
-    """The number in an object of a subclass, like ``numpy.float64`` and ``IntEnum``."""
-    if isinstance(value, int):
-        return int(value)
-    return float(value) if isinstance(value, float) else complex(value)
-
-
-def _int(type: Type) -> Converter:
-    def convert(value: Any) -> int:
-        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-            return number_of(value)
-        number = plain_number(value)
-        if isinstance(number, int):
-            return int(number)
-        raise NoMatch(type, value)
-
-    return convert
-
-
-def _float(type: Type) -> Converter:
-    def convert(value: Any) -> float:
-        number = plain_number(value)
-        if number is None or isinstance(number, complex):
-            raise NoMatch(type, value)
-        try:
-            return float(number)
-        except OverflowError:
-            raise NoMatch(type, value) from None
-
-    return convert
-
-
-def _complex(type: Type) -> Converter:
-    def convert(value: Any) -> complex:
-        number = plain_number(value)
-        if number is None:
-            raise NoMatch(type, value)
-        return complex(number)
-
-    return convert
-
-
-def _bool(type: Type) -> Converter:
-    def convert(value: Any) -> bool:
-        number = plain_number(value)
-        if number is None and value is not None:
-            raise NoMatch(type, value)
-        return bool(number)
-
-    return convert
-
-
-def _number(type: Type) -> Converter:
-    def convert(value: Any) -> int | float | complex:
-        number = plain_number(value)
-        if number is None:
-            raise NoMatch(type, value)
-        return int(number) if isinstance(number, bool) else number
-
-    return convert
-
-
 # ------------------------------------------------------------------------------------------------------- simple types
 
 
@@ -206,7 +111,7 @@ def _pass(value: Any) -> Any:
     return value
 
 
-def _any(type: Type) -> Converter:
+def _any(type: Type, numbers: NumberRules) -> Converter:
     def convert(value: Any) -> Any:
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
             return number_of(value)
@@ -215,7 +120,7 @@ def _any(type: Type) -> Converter:
     return convert
 
 
-def _tensor(type: TensorType) -> Converter:
+def _tensor(type: TensorType, numbers: NumberRules) -> Converter:
     def convert(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and (not type.is_refined or type.matches(value)):
             return value
@@ -224,7 +129,7 @@ def _tensor(type: TensorType) -> Converter:
     return convert
 
 
-def _device(type: Type) -> Converter:
+def _device(type: Type, numbers: NumberRules) -> Converter:
     def convert(value: Any) -> Any:
         if isinstance(value, torch.device):
             return value
@@ -238,8 +143,8 @@ def _device(type: Type) -> Converter:
     return convert
 
 
-def _instance_of(*classes: type) -> Callable[[Type], Converter]:
-    def make(type: Type) -> Converter:
+def _instance_of(*classes: type) -> Callable[[Type, NumberRules], Converter]:
+    def make(type: Type, numbers: NumberRules) -> Converter:
         def convert(value: Any) -> Any:
             if isinstance(value, classes):
                 return value
@@ -269,8 +174,8 @@ def _within(convert: Converter, value: Any, path: str) -> Any:
         raise NoMatch(why.type, why.value, path + why.path) from None
 
 
-def _list(type: ListType) -> Converter:
-    element, exact = converter_for(type.element), {exact_class(type.element)}
+def _list(type: ListType, numbers: NumberRules) -> Converter:
+    element, exact = converter_for(type.element, numbers), {exact_class(type.element)}
 
     def convert(value: Any) -> Any:
         if isinstance(value, list):
@@ -290,9 +195,9 @@ def _list(type: ListType) -> Converter:
 _type = type
 
 
-def _set(type: DictType) -> Converter:
+def _set(type: DictType, numbers: NumberRules) -> Converter:
     """A set comes in as a dict: what the program does to it, :class:`Binder` does to the set."""
-    key = converter_for(type.key)
+    key = converter_for(type.key, numbers)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, Set):
@@ -302,10 +207,10 @@ def _set(type: DictType) -> Converter:
     return convert
 
 
-def _dict(type: DictType) -> Converter:
+def _dict(type: DictType, numbers: NumberRules) -> Converter:
     if type.is_set:
-        return _set(type)
-    key, item = converter_for(type.key), converter_for(type.value)
+        return _set(type, numbers)
+    key, item = converter_for(type.key, numbers), converter_for(type.value, numbers)
     exact_keys, exact_items = {exact_class(type.key)}, {exact_class(type.value)}
 
     def convert(value: Any) -> Any:
@@ -323,8 +228,8 @@ def _dict(type: DictType) -> Converter:
     return convert
 
 
-def _tuple(type: TupleType) -> Converter:
-    elements = [converter_for(element) for element in type.elements]
+def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
+    elements = [converter_for(element, numbers) for element in type.elements]
 
     def convert(value: Any) -> Any:
         given = _items_of(value)
@@ -349,8 +254,8 @@ def _items_of(value: object) -> Sequence[Any] | None:
     return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
 
 
-def _optional(type: OptionalType) -> Converter:
-    element, exact = converter_for(type.element), exact_class(type.element)
+def _optional(type: OptionalType, numbers: NumberRules) -> Converter:
+    element, exact = converter_for(type.element, numbers), exact_class(type.element)
 
     def convert(value: Any) -> Any:
         if value is None or _type(value) is exact:
@@ -363,8 +268,8 @@ def _optional(type: OptionalType) -> Converter:
     return convert
 
 
-def _union(type: UnionType) -> Converter:
-    members = [converter_for(member) for member in type.members]
+def _union(type: UnionType, numbers: NumberRules) -> Converter:
+    members = [converter_for(member, numbers) for member in type.members]
 
     def convert(value: Any) -> Any:
         converted: list[Any] = []
@@ -392,22 +297,22 @@ class _Walk(threading.local):
     queue: list[tuple[Any, ClassType, str]] | None = None
     twins: dict[int, Any] | None = None
 
-    def twin_of(self, value: Any, type: ClassType) -> Any:
+    def twin_of(self, value: Any, type: ClassType, numbers: NumberRules) -> Any:
         """An object of ``type`` with the attributes of ``value``; one object has one twin, even within itself."""
         if self.twins is not None:
-            return self._twin(value, type, self.twins)
+            return self._twin(value, type, numbers, self.twins)
         self.twins = {}
         try:
-            return self._twin(value, type, self.twins)
+            return self._twin(value, type, numbers, self.twins)
         finally:
             self.twins = None
 
-    def _twin(self, value: Any, type: ClassType, twins: dict[int, Any]) -> Any:
+    def _twin(self, value: Any, type: ClassType, numbers: NumberRules, twins: dict[int, Any]) -> Any:
         if id(value) in twins:
             return twins[id(value)]
         twin = twins[id(value)] = new_object(type)
         for name, slot in type.attributes.items():
-            found = _within(converter_for(slot.type), getattr(value, name, NOT_ASSIGNED), f".{name}")
+            found = _within(converter_for(slot.type, numbers), getattr(value, name, NOT_ASSIGNED), f".{name}")
             object.__setattr__(twin, name, found)
         return twin
 
@@ -418,7 +323,7 @@ NOT_ASSIGNED = object()
 """Stands in errors for an attribute that an object does not have."""
 
 
-def _class(type: ClassType) -> Converter:
+def _class(type: ClassType, numbers: NumberRules) -> Converter:
     """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
     the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
@@ -428,14 +333,14 @@ def _class(type: ClassType) -> Converter:
             if class_of(value) is type:
                 return value
             if is_namesake(_type(value), type):
-                return _walk.twin_of(value, type)
+                return _walk.twin_of(value, type, numbers)
             raise NoMatch(type, value)
         if _walk.queue is not None:
             _walk.queue.append((value, type, ""))
             return value
         _walk.queue = [(value, type, "")]
         try:
-            _check_objects(_walk.queue, slots)
+            _check_objects(_walk.queue, slots, numbers)
         finally:
             _walk.queue = None
         return value
@@ -444,7 +349,9 @@ def _class(type: ClassType) -> Converter:
 
 
 def _check_objects(
-    queue: list[tuple[Any, ClassType, str]], slots: dict[ClassType, list[tuple[str, Any, Converter]]]
+    queue: list[tuple[Any, ClassType, str]],
+    slots: dict[ClassType, list[tuple[str, Any, Converter]]],
+    numbers: NumberRules,
 ) -> None:
     """Check the attributes of the objects in ``queue``, and of those that turn up meanwhile, each once. What fits after
     conversion only, as an int does for a float, is converted for good."""
@@ -456,7 +363,8 @@ def _check_objects(
         seen.add(id(value))
         if type not in slots:
             slots[type] = [
-                (slot.name, exact_class(slot.type), converter_for(slot.type)) for slot in type.attributes.values()
+                (slot.name, exact_class(slot.type), converter_for(slot.type, numbers))
+                for slot in type.attributes.values()
             ]
         # A class of an archive need not have an ``__init__``: then its other methods assign before they read.
         is_made = type.python_class is not None and type.python_class.__module__.startswith("__torch__")
@@ -473,7 +381,7 @@ def _check_objects(
             queue[before:] = [(item, owner, f"{path}.{name}") for item, owner, _ in queue[before:]]
 
 
-def _interface(type: InterfaceType) -> Converter:
+def _interface(type: InterfaceType, numbers: NumberRules) -> Converter:
     """An object of any class that has the methods; it is then looked at as an object of its class is."""
 
     def convert(value: Any) -> Any:
@@ -482,12 +390,12 @@ def _interface(type: InterfaceType) -> Converter:
             found = class_of_python_object(_type(value))
         if not isinstance(found, ClassType) or not found.is_subtype_of(type):
             raise NoMatch(type, value)
-        return converter_for(found)(value)
+        return converter_for(found, numbers)(value)
 
     return convert
 
 
-def _enum(type: EnumType) -> Converter:
+def _enum(type: EnumType, numbers: NumberRules) -> Converter:
     def convert(value: Any) -> Any:
         if isinstance(value, enum.Enum) and value.name in type.members:
             if type.python_class is None or isinstance(value, type.python_class):
@@ -500,11 +408,11 @@ def _enum(type: EnumType) -> Converter:
     return convert
 
 
-def _any_class(type: Type) -> Converter:
+def _any_class(type: Type, numbers: NumberRules) -> Converter:
     return _fits(lambda value: class_of(value) is not None, type)
 
 
-_MAKERS: dict[str, Callable[[Any], Converter]] = {
+_MAKERS: dict[str, Callable[[Any, NumberRules], Converter]] = {
     ANY.kind: _any,
     ANY_CLASS.kind: _any_class,
     ANY_ENUM.kind: _instance_of(enum.Enum),
@@ -512,17 +420,17 @@ _MAKERS: dict[str, Callable[[Any], Converter]] = {
     ANY_TUPLE.kind: _instance_of(tuple),
     GENERATOR.kind: _instance_of(torch.Generator),
     NONE.kind: _instance_of(type(None)),
-    NUMBER.kind: _number,
+    NUMBER.kind: lambda type, numbers: numbers.to_number(type),
     QSCHEME.kind: _instance_of(torch.qscheme),
-    BoolType.kind: _bool,
+    BoolType.kind: lambda type, numbers: numbers.to_bool(type),
     ClassType.kind: _class,
-    ComplexType.kind: _complex,
+    ComplexType.kind: lambda type, numbers: numbers.to_complex(type),
     DeviceType.kind: _device,
     DictType.kind: _dict,
     EnumType.kind: _enum,
-    FloatType.kind: _float,
+    FloatType.kind: lambda type, numbers: numbers.to_float(type),
     InterfaceType.kind: _interface,
-    IntType.kind: _int,
+    IntType.kind: lambda type, numbers: numbers.to_int(type),
     ListType.kind: _list,
     OptionalType.kind: _optional,
     StringType.kind: _instance_of(str),
