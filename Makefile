@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -132,6 +132,13 @@ sweep-real-modules: setup ## script modules of libraries (where installed: pip i
 
 fuzz: setup ## archives changed at random: loaded, or refused with an error that says why (MUTANTS=, MINUTES=, RUN=)
 	$(BIN)/python -m tests.archive.hostile.fuzz --count $(MUTANTS) --minutes $(MINUTES) --run $(RUN) --write
+
+# How many programs, and which ones: another number, others.
+PROGRAMS ?= 20000
+SEED ?= 1
+
+fuzz-programs: setup ## random programs against eager Python; what fails is shrunk (PROGRAMS=, MINUTES=, SEED=)
+	$(BIN)/python -m tests.fuzzing --count $(PROGRAMS) --minutes $(MINUTES) --seed $(SEED) --write
 
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)

@@ -1,0 +1,194 @@
+"""Many programs: generate, judge, shrink what fails, count."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+import rekindle
+from tests.fuzzing.constructs import constructs
+from tests.fuzzing.findings import Finding
+from tests.fuzzing.generating.programs import generate
+from tests.fuzzing.judge import Judge, Verdict
+from tests.fuzzing.program import HEAD, Program
+from tests.fuzzing.shrinking import only, shrink
+from tests.fuzzing.workers import Ended, Pool, Send, Work, limit
+
+CHUNK: Final = 100
+"""Programs of one process."""
+SHRUNK: Final = 3
+"""How many programs with the same failure, kind and way are shrunk."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of some programs."""
+
+    seed: int
+    count: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    constructs: Counter[str] = field(default_factory=Counter)
+    rejections: Counter[str] = field(default_factory=Counter)
+    failures: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    first: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """The number of the first program with a failure."""
+    findings: dict[str, Finding] = field(default_factory=dict)
+    native: int = 0
+    values: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+    def add(self, number: int, verdict: Verdict, used: list[str]) -> None:
+        self.count += 1
+        self.statuses[verdict.status] += 1
+        self.constructs.update(used)
+        self.native += verdict.native
+        self.values += verdict.values
+        self.calls += verdict.calls
+        if verdict.status == "rejected":
+            self.rejections.update(verdict.kind.split("; "))
+        if verdict.status == "finding":
+            self.failures[verdict.signature] += 1
+            self.first.setdefault(verdict.signature, number)
+
+    @property
+    def compiled(self) -> int:
+        return self.count - self.statuses["rejected"] - self.statuses["invalid"]
+
+
+_WARM: Final = (
+    HEAD
+    + """
+def f(x, n: int):
+    total = 0.0
+    for v in x:
+        total += v.item()
+    if n > 1:
+        n = n // 2
+    return (x.exp() + 1).tanh(), total, [e * 2 for e in range(n)], f"{n}"
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2), 3)]
+WAYS = ("unoptimised", "optimised")
+"""
+)
+
+
+def warm() -> None:
+    """Load what every program needs, before processes fork."""
+    torch.set_num_threads(1)
+    Judge().verdict(Program(_WARM, "warm"))
+    rekindle.save, rekindle.load, rekindle.jvp, rekindle.vmap
+
+
+def _judging(seed: int, numbers: range) -> Work:
+    def work(send: Send) -> None:
+        for number in numbers:
+            limit()
+            send({"at": number, "stage": "generate"})
+            program = generate(seed, number)
+            judge = Judge(lambda stage, number=number: send({"at": number, "stage": stage}))  # type: ignore[misc]
+            verdict = judge.verdict(program)
+            send({"done": number, "verdict": verdict.to_dict(), "constructs": constructs(program.source)})
+
+    return work
+
+
+def _shrinking(source: str, wanted: Verdict, seconds: float) -> Work:
+    def work(send: Send) -> None:
+        limit(seconds, 4 * seconds)
+        judge = Judge()
+
+        warnings.simplefilter("ignore")
+
+        def fails(candidate: str) -> bool:
+            verdict = judge.verdict(Program(candidate, "candidate"))
+            same = (verdict.failure, verdict.kind) == (wanted.failure, wanted.kind) and verdict.way == wanted.way
+            if same:
+                send({"source": candidate, "verdict": verdict.to_dict()})
+            return same
+
+        focused = only(source, wanted.way, wanted.call)
+        shrink(focused if fails(focused) else source, fails)
+
+    return work
+
+
+def run(
+    seed: int, start: int, count: int, jobs: int, seconds: float = 1e9, shrinking: float = 30.0, quiet: bool = False
+) -> Report:
+    """Judge the programs ``start`` to ``start + count`` of ``seed``; findings are shrunk for ``shrinking`` seconds."""
+    warm()
+    report = Report(seed)
+    pool = Pool(jobs)
+    for at in range(start, start + count, CHUNK):
+        numbers = range(at, min(at + CHUNK, start + count))
+        pool.add(("judge", at, numbers.stop), _judging(seed, numbers))
+    reached: dict[Any, tuple[int, str]] = {}
+    begun = time.monotonic()
+    for task, message in pool.run():
+        if task[0] == "judge":
+            _note_judged(report, pool, task, message, reached, shrinking)
+        else:
+            _note_shrunk(report, task, message)
+        if time.monotonic() - begun > seconds:
+            for queued in [each for each in pool.tasks if each[0][0] == "judge"]:
+                pool.tasks.remove(queued)
+        if not quiet and isinstance(message, dict) and "done" in message and report.count % 20 == 0:
+            rate = report.count / (time.monotonic() - begun)
+            shares = f"{dict(report.statuses)}, {len(report.findings)} shapes"
+            text = f"\r{report.count}/{count}, {rate:.1f} a second, {shares}  "
+            print(text, end="", file=sys.stderr, flush=True)  # noqa: T201 - progress of a command
+    report.seconds = time.monotonic() - begun
+    return report
+
+
+def _note_judged(
+    report: Report, pool: Pool, task: Any, message: Any, reached: dict[Any, tuple[int, str]], shrinking: float
+) -> None:
+    if isinstance(message, Ended):
+        if not message.reason:
+            return
+        number, stage = reached.get(task, (task[1], "start"))
+        verdict = Verdict(
+            "finding", message.reason.partition(" ")[0], message.reason, stage, detail=message.trace[-1500:]
+        )
+        if stage in ("generate", "eager", "start"):
+            verdict = Verdict("invalid", detail=f"{message.reason} in eager Python")
+        report.add(number, verdict, [])
+        if verdict.status == "finding":
+            _keep(report, Finding(report.seed, number, generate(report.seed, number).source, verdict))
+        left = range(number + 1, task[2])
+        if left and stage != "start":
+            pool.add(("judge", left.start, left.stop), _judging(report.seed, left), first=True)
+        return
+    if "stage" in message:
+        reached[task] = (message["at"], message["stage"])
+        return
+    verdict = Verdict(**message["verdict"])
+    number = message["done"]
+    report.add(number, verdict, message["constructs"])
+    if verdict.status == "finding" and report.failures[verdict.signature] <= SHRUNK:
+        source = generate(report.seed, number).source
+        pool.add(("shrink", number, verdict, source), _shrinking(source, verdict, shrinking), first=True)
+
+
+_SMALLEST: Final[dict[int, tuple[str, Verdict]]] = {}
+
+
+def _note_shrunk(report: Report, task: Any, message: Any) -> None:
+    _, number, verdict, source = task
+    if not isinstance(message, Ended):
+        _SMALLEST[number] = (message["source"], Verdict(**message["verdict"]))
+        return
+    smallest, seen = _SMALLEST.pop(number, (source, verdict))
+    _keep(report, Finding(report.seed, number, smallest, seen))
+
+
+def _keep(report: Report, finding: Finding) -> None:
+    report.findings.setdefault(finding.signature, finding)

@@ -1,0 +1,1 @@
+"""The generator of random programs: typed, so that most of what it writes runs."""

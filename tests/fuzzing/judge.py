@@ -1,0 +1,289 @@
+"""The verdict on a program: eager Python's observations beside those of each way of executing it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import torch
+
+import rekindle
+from rekindle.errors import ArgumentError, CompileError, InternalError
+from rekindle.errors.archives import SaveError
+from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
+from tests.fuzzing.noise import Noise
+from tests.fuzzing.program import Loaded, Program
+
+Stage = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Observation:
+    """What there is to see of a call: a result or an error, the arguments afterwards, gradients, attributes."""
+
+    result: Any = None
+    error: str | None = None
+    text: str = ""
+    refused: bool = False
+    internal: bool = False
+    arguments: Any = ()
+    gradients: Any = ()
+    backward: str = ""
+    shared: Any = ()
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """``status``: passed, rejected, finding, unstable or invalid. Of a finding ``failure`` is the class, ``kind`` what
+    differs without its values, ``way`` and ``call`` where."""
+
+    status: str
+    failure: str = ""
+    kind: str = ""
+    way: str = ""
+    call: int = -1
+    detail: str = ""
+    values: int = 0
+    """Calls that return a value in eager Python."""
+    calls: int = 0
+    native: bool = False
+    """Whether machine code ran."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def signature(self) -> tuple[str, str, str]:
+        """Equal for findings that are likely to have one cause."""
+        return (self.failure, self.kind, "optimised" if self.way in _OPTIMISED else self.way)
+
+
+_OPTIMISED: Final = ("optimised", "profiling")
+_INTERNAL: Final = (AssertionError, KeyError, AttributeError, NotImplementedError, RecursionError, InternalError)
+_PROMISED: Final = ("ZeroDivisionError", "IndexError", "KeyError", "ValueError", "UnboundLocalError", "OverflowError")
+"""Errors whose text is Python's."""
+
+
+def observe(subject: Any, arguments: tuple[Any, ...], names: tuple[str, ...]) -> Observation:
+    """Call ``subject``; ``names`` are the attributes of a module to look at afterwards."""
+    seen = Observation(arguments=arguments)
+    torch.manual_seed(0)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            seen.result = subject(*arguments)
+    except Exception as error:
+        seen.error = type(error).__name__
+        seen.text = str(error)
+        seen.refused = isinstance(error, ArgumentError)
+        seen.internal = isinstance(error, (InternalError, CompileError))
+    seen.shared = sharing([seen.result, *arguments])
+    _go_back(seen)
+    seen.state = {name: snapshot(getattr(subject, name, "missing")) for name in names}
+    seen.result, seen.arguments = snapshot(seen.result), snapshot(arguments)
+    return seen
+
+
+def _go_back(seen: Observation) -> None:
+    roots = [each for each in tensors_in(seen.result) if each.requires_grad and each.grad_fn is not None]
+    leaves = [each for each in tensors_in(list(seen.arguments)) if each.requires_grad]
+    if not roots or not leaves:
+        return
+    try:
+        sum((each * 0.5).abs().sum() if each.is_complex() else (each * 0.5).sum() for each in roots).backward()  # type: ignore[union-attr]
+    except Exception as error:
+        seen.backward = type(error).__name__
+    seen.gradients = [each.grad for each in leaves]
+
+
+def _normal(text: str) -> str:
+    """The first line of a message, without names and numbers."""
+    return re.sub(r"'[^']*'|-?\d+", "_", text.partition("\n")[0])[:80]
+
+
+def compare(actual: Observation, expected: Observation, exact: bool) -> tuple[str, Difference] | None:
+    """The class of failure, and what differs."""
+    if expected.error is None and actual.error is not None:
+        normal = _normal(actual.text)
+        failure = "internal error" if actual.internal else "error instead"
+        return failure, Difference(f"{actual.error}: {normal}", f"{actual.error}: {actual.text}")
+    if expected.error is not None and actual.error is None:
+        normal = _normal(expected.text)
+        text = f"returns {_short(actual.result)}, but eager raises {expected.error}: {expected.text[:200]}"
+        return "missing error", Difference(f"{expected.error}: {normal}", text)
+    if actual.error != expected.error:
+        text = f"raises {actual.error}: {actual.text[:300]}, not {expected.error}: {expected.text[:300]}"
+        return "other error", Difference(f"{actual.error} instead of {expected.error}", text)
+    if expected.error in _PROMISED and actual.text.partition("\n")[0] != expected.text.partition("\n")[0]:
+        return "other text", Difference(str(expected.error), f"{actual.text[:300]!r}, not {expected.text[:300]!r}")
+    for name, failure in _LOOKED_AT:
+        found = difference(getattr(actual, name), getattr(expected, name), exact, name)
+        if found is not None:
+            return failure, found
+    return None
+
+
+_LOOKED_AT: Final = (
+    ("result", "wrong answer"),
+    ("arguments", "wrong arguments"),
+    ("state", "wrong state"),
+    ("backward", "other error of backward"),
+    ("gradients", "wrong gradient"),
+    ("shared", "wrong sharing"),
+)
+
+
+def _short(value: Any) -> str:
+    return " ".join(repr(value).split())[:200]
+
+
+class Judge:
+    """Judges programs one by one; ``stage`` hears what is about to run, for the sake of crashes."""
+
+    def __init__(self, stage: Stage = lambda text: None) -> None:
+        self._stage = stage
+
+    def verdict(self, program: Program) -> Verdict:
+        """What comes of a program."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._verdict(program)
+
+    def _verdict(self, program: Program) -> Verdict:
+        self._stage("eager")
+        try:
+            with program.load() as loaded:
+                ways = loaded.ways
+                names = _attributes(loaded.subject)
+                expected = list(_observations(loaded.subject, loaded, names))
+        except Exception as error:
+            return Verdict("invalid", detail=f"{type(error).__name__}: {error}")
+        values = sum(each.error is None for each in expected)
+        total = Verdict("passed", values=values, calls=len(expected))
+        for way in ways:
+            self._stage(way)
+            with program.load() as loaded:
+                try:
+                    found = _WAYS[way](loaded, expected, names)
+                except Exception as error:
+                    kind = f"{type(error).__name__}: {_normal(str(error))}"
+                    found = Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
+            total.native |= found.native
+            if found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names):
+                total.status = "unstable"
+                continue
+            if found.status != "passed":
+                found.values, found.calls, found.way = values, len(expected), way
+                found.native = total.native
+                return found
+        return total
+
+    def _is_unstable(self, program: Program, expected: list[Observation], names: tuple[str, ...]) -> bool:
+        self._stage("noise")
+        for seed in range(4):
+            with program.load() as loaded, contextlib.suppress(Exception), Noise(seed):
+                for number, seen in enumerate(_observations(loaded.subject, loaded, names)):
+                    if compare(seen, expected[number], exact=False) is not None:
+                        return True
+        return False
+
+
+_INEXACT: Final = ("optimised", "profiling", "saved", "jvp", "vmap")
+_AGAIN: Final = (0, 0, 1)
+"""The calls that are made again at the end: kernels are made in the third call of a version."""
+
+
+def _attributes(subject: Any) -> tuple[str, ...]:
+    if not isinstance(subject, torch.nn.Module):
+        return ()
+    own = [name for name in vars(subject) if not name.startswith("_") and name != "training"]
+    return (*own, *(name for name, _ in subject.named_buffers(recurse=False)))
+
+
+def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:
+    calls = loaded.calls
+    for number in (*range(len(calls)), *(each for each in _AGAIN if each < len(calls))):
+        mode = torch.no_grad() if number in loaded.without_gradients else contextlib.nullcontext()
+        arguments = calls[number]()
+        with mode:
+            seen = observe(subject, arguments, names)
+        yield seen
+
+
+def _compile(loaded: Loaded) -> Any:
+    return rekindle.script(loaded.subject)
+
+
+def _scripted(loaded: Loaded) -> tuple[Any, Verdict | None]:
+    try:
+        return _compile(loaded), None
+    except CompileError as error:
+        reasons = sorted({re.sub(r"'[^']*'|\d+", "_", each.message)[:120] for each in error.errors})
+        return None, Verdict("rejected", kind="; ".join(reasons)[:300], detail=str(error)[:2000])
+    except Exception as error:
+        normal = _normal(str(error))
+        kind = f"{type(error).__name__}: {normal}"
+        return None, Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
+
+
+def _judged(
+    subject: Any, loaded: Loaded, expected: list[Observation], names: tuple[str, ...], exact: bool, calls: int = 99
+) -> Verdict:
+    for number, seen in enumerate(itertools.islice(_observations(subject, loaded, names), calls)):
+        if seen.refused and expected[number].error is None:
+            continue  # an argument that its annotation forbids
+        found = compare(seen, expected[number], exact)
+        if found is not None:
+            failure, what = found
+            return Verdict("finding", failure, what.kind, call=number, detail=what.text)
+    return Verdict("passed")
+
+
+def _unoptimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+    with rekindle.optimized_execution(False):
+        subject, refused = _scripted(loaded)
+        return refused or _judged(subject, loaded, expected, names, exact=True, calls=len(loaded.calls))
+
+
+def _optimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+    subject, refused = _scripted(loaded)
+    if refused is not None:
+        return refused
+    verdict = _judged(subject, loaded, expected, names, exact=False)
+    verdict.native = bool(rekindle.report(subject).machines)
+    return verdict
+
+
+def _profiling(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+    before = rekindle.set_execution_strategy("profiling")
+    try:
+        return _optimised(loaded, expected, names)
+    finally:
+        rekindle.set_execution_strategy(before)
+
+
+def _saved(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+    subject, refused = _scripted(loaded)
+    if refused is not None:
+        return refused
+    buffer = io.BytesIO()
+    try:
+        rekindle.save(subject, buffer)
+    except SaveError:
+        return Verdict("passed")  # TorchScript's files have no form for it
+    buffer.seek(0)
+    return _judged(rekindle.load(buffer), loaded, expected, names, exact=False)
+
+
+_WAYS: Final = {
+    "unoptimised": _unoptimised,
+    "optimised": _optimised,
+    "profiling": _profiling,
+    "saved": _saved,
+}

@@ -1,0 +1,155 @@
+"""The fuzzer itself: it sees wrong answers, crashes and hangs, and shrinks what fails."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import time
+from collections import deque
+from typing import Any
+
+import pytest
+import torch
+
+from rekindle.ir.registry import REGISTRY
+from tests.fuzzing import batch, judge, workers
+from tests.fuzzing.comparison import difference
+from tests.fuzzing.findings import Finding, replay
+from tests.fuzzing.generating.programs import generate
+from tests.fuzzing.judge import Judge, Verdict
+from tests.fuzzing.program import HEAD, Program
+from tests.fuzzing.shrinking import shrink
+
+ADDS = Program(
+    HEAD
+    + """
+def f(x, n: int):
+    total = 3
+    if n > 1:
+        for i in range(n):
+            total += i * 2
+        x = x + 1
+    return x, [n, total + n]
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2), 0), lambda: (torch.ones(2, 3, requires_grad=True), 3)]
+NO_GRAD = ()
+WAYS = ('unoptimised', 'optimised')
+"""
+)
+
+
+def test_passes_what_is_right():
+    verdict = Judge().verdict(ADDS)
+    assert (verdict.status, verdict.values, verdict.calls) == ("passed", 5, 5), verdict
+
+
+def test_detects_a_wrong_operator(monkeypatch):
+    operator = REGISTRY.find("aten::add.int")
+    monkeypatch.setattr(operator, "operation", lambda a, b: a + b + (a == 9))
+    verdict = Judge().verdict(ADDS)
+    assert (verdict.status, verdict.failure, verdict.kind) == ("finding", "wrong answer", "int value"), verdict
+    assert verdict.detail == "result[1][1] is 13, not 12"
+
+    def fails(source: str) -> bool:
+        return Judge().verdict(Program(source)).signature == verdict.signature
+
+    small = shrink(ADDS.source, fails)
+    assert fails(small)
+    assert "total" in small
+    assert "if n > 1" not in small
+    assert "torch.ones" not in small
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "kind"),
+    [
+        (1, 1.0, "int instead of float"),
+        (True, 1, "bool instead of int"),
+        (0.0, -0.0, "sign of zero"),
+        (float("nan"), float("nan"), None),
+        ([1], (1,), "list instead of tuple"),
+        ([2, 3], torch.Size([2, 3]), "list instead of Size"),
+        (torch.tensor(1), torch.tensor(1.0), "Tensor dtype"),
+        (torch.ones(2), torch.ones(2, 1), "Tensor shape"),
+        (torch.ones(1), torch.ones(1, requires_grad=True), "Tensor requires_grad"),
+        (torch.tensor([1.0, float("nan")]), torch.tensor([1.0, float("nan")]), None),
+        (torch.tensor(-0.0), torch.tensor(0.0), "Tensor value"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "str value"),
+        (1.5, torch.tensor(1.5), "float instead of Tensor"),
+    ],
+)
+def test_compares_types_exactly(actual, expected, kind):
+    found = difference(actual, expected, exact=True)
+    assert (None if found is None else found.kind) == kind
+
+
+def _run(monkeypatch, way: Any, count: int = 3) -> batch.Report:
+    """Judge some programs where the second of them is executed by ``way``."""
+
+    def second(loaded, expected, names):
+        return way() if loaded.module.__name__.startswith("fuzzed_5_1_") else Verdict("passed")
+
+    monkeypatch.setattr(judge, "_WAYS", dict.fromkeys(judge._WAYS, second))
+    return batch.run(5, 0, count, 1, quiet=True)
+
+
+def test_a_crash_is_a_finding(monkeypatch):
+    report = _run(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    assert report.statuses == {"passed": 2, "finding": 1}
+    assert list(report.failures) == [("crash", "crash (SIGSEGV)", "unoptimised")]
+    assert [each.number for each in report.findings.values()] == [1]
+
+
+def test_a_hang_is_a_finding(monkeypatch):
+    def hang() -> Verdict:
+        workers.limit(0.3)
+        while True:
+            pass
+
+    report = _run(monkeypatch, hang)
+    assert report.statuses == {"passed": 2, "finding": 1}
+    assert list(report.failures) == [("hang", "hang", "unoptimised")]
+
+
+def test_waiting_for_nothing_is_a_hang(monkeypatch):
+    def wait() -> Verdict:
+        workers.limit(10, 0.3)
+        time.sleep(60)
+        return Verdict("passed")
+
+    assert list(_run(monkeypatch, wait).failures) == [("hang", "hang", "unoptimised")]
+
+
+def test_an_exception_of_a_worker_is_seen(monkeypatch, capfd):
+    monkeypatch.setattr(batch, "constructs", lambda source: 1 / 0)
+    report = batch.run(5, 0, 1, 1, quiet=True)
+    assert report.statuses == {"finding": 1}
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_programs_are_the_same_every_time():
+    first = [generate(7, number).source for number in range(20)]
+    assert first == [generate(7, number).source for number in range(20)]
+    assert len(set(first)) == 20
+    assert all(ast.parse(each) for each in first)
+
+
+def test_most_programs_run_in_python():
+    verdicts = deque(_eager(generate(11, number)) for number in range(60))
+    assert "invalid" not in [each.status for each in verdicts], [each.detail for each in verdicts]
+    assert sum(each.values for each in verdicts) > 0.5 * sum(each.calls for each in verdicts)
+
+
+def _eager(program: Program) -> Verdict:
+    source = program.source.partition("WAYS =")[0] + "WAYS = ()\n"
+    return Judge().verdict(Program(source))
+
+
+def test_a_finding_is_a_file_that_can_be_replayed(tmp_path):
+    verdict = Verdict("finding", "wrong answer", "int value", "optimised", 1, 'it is """ and \\ here')
+    finding = Finding(3, 17, ADDS.source, verdict)
+    path = tmp_path / finding.file_name
+    path.write_text(finding.text(), encoding="utf-8")
+    assert path.name.startswith("wrong_answer_int_value_")
+    assert Judge().verdict(replay(path)).status == "passed"
