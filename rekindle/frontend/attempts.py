@@ -25,13 +25,14 @@ other way to leave it, and -1 with the exception where one came out of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import Final
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.assignedness import FLAG, Partial, stored_types
 from rekindle.frontend.branches import Branch, BranchEmitter
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
@@ -39,7 +40,7 @@ from rekindle.frontend.recovery import assigned_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.special_forms import CaughtException
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ANY, BOOL, INT, ListType, Type, unify
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Handler, LocalImport, Stmt, Try
@@ -102,11 +103,30 @@ class Attempt:
     """The types that variables have at the end of the body, where control gets there."""
     ends: bool = True
     """Whether control may get to the end of the body."""
+    tree: int = 0
+    """The statement, by the identity of its tree."""
+    watched: Set[str] = frozenset()
+    """Variables of the body of which it matters whether it has assigned them before it raised."""
+    flags: dict[str, Cell] = field(default_factory=dict)
+    """Whether it has, for each of them."""
+    assigned: dict[str, Type] = field(default_factory=dict)
+    """What the variables are that the body may assign and that are not known around it."""
 
-    def note(self, graph: Graph, name: str, value: Value, type: Type, range: SourceRange) -> None:
-        """``value`` is assigned to the variable ``name``, which may be one from around the body."""
+    def note(
+        self,
+        graph: Graph,
+        name: str,
+        value: Value,
+        type: Type,
+        range: SourceRange,
+        assigned: Value | None = None,
+    ) -> None:
+        """``value`` is assigned to the variable ``name``, which may be one from around the body. ``assigned`` says at
+        run time whether it really is; None: it is."""
         known = self.outer.find_type(name)
         if known is None:
+            if name in self.watched:
+                self._note_watched(graph, name, value, type, range, assigned)
             return
         cell = self.cells.get(name)
         if cell is None:
@@ -115,6 +135,27 @@ class Attempt:
                 cell = self.cells[name] = self.make_cell(graph, graph.insert_node(load).output, range)
         cell.write(graph, value, type, range)
 
+    def _note_watched(
+        self, graph: Graph, name: str, value: Value, type: Type, range: SourceRange, assigned: Value | None
+    ) -> None:
+        if name not in self.flags:
+            before = self.outer.find_partial(name)
+            with graph.inserting_before(self.node):
+                if before is None:
+                    self.cells[name] = self.empty_cell(graph, type, range)
+                    flag = graph.insert_constant(False, range=range)
+                else:
+                    self.cells[name] = self.make_cell(graph, _load(graph, name, before.type, range), range)
+                    flag = _load(graph, FLAG + name, BOOL, range)
+                self.flags[name] = self.make_cell(graph, flag, range)
+        self.cells[name].write(graph, value, type, range)
+        self.set_flag(graph, name, graph.insert_constant(True, range=range) if assigned is None else assigned, range)
+
+    def set_flag(self, graph: Graph, name: str, assigned: Value, range: SourceRange) -> None:
+        """From here on the variable is ``assigned``, or not."""
+        if name in self.flags:
+            self.flags[name].write(graph, assigned, BOOL, range)
+
     def make_cell(self, graph: Graph, value: Value, range: SourceRange) -> Cell:
         made = graph.create("prim::ListConstruct", [value], types=[ListType(value.type)], range=range)
         return Cell(made.insert_before(self.node), value.type, [])
@@ -122,6 +163,10 @@ class Attempt:
     def empty_cell(self, graph: Graph, type: Type, range: SourceRange) -> Cell:
         nothing = graph.create("prim::Uninitialized", types=[type], range=range).insert_before(self.node)
         return self.make_cell(graph, nothing.output, range)
+
+
+def _load(graph: Graph, name: str, type: Type, range: SourceRange) -> Value:
+    return graph.insert_node(graph.create("prim::Load", types=[type], attributes={"name": name}, range=range)).output
 
 
 def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
@@ -235,14 +280,16 @@ class AttemptEmitter(BranchEmitter):
     def _emit_handled(self, statement: Try) -> None:
         """``try``, ``except``, ``else``"""
         range = statement.range
-        attempt = self._try(range, partial(self.emit_statements, statement.body))
+        attempt = self._try(statement, partial(self.emit_statements, statement.body))
         error = attempt.node.outputs[1]
 
         def handle() -> None:
             self._restore(attempt, range)
+            self._restore_partial(attempt, range)
             self._emit_handlers(statement.handlers, error, range)
 
         def go_on() -> None:
+            self._restore_partial(attempt, range)
             if attempt.jumps or attempt.returned is not None:
                 self._restore(attempt, range)
                 self._leave_as(attempt, range)
@@ -266,9 +313,10 @@ class AttemptEmitter(BranchEmitter):
             else:
                 self.emit_statements(statement.body)
 
-        attempt = self._try(range, tried)
+        attempt = self._try(statement, tried)
         how, error = attempt.node.outputs
         self._restore(attempt, range)
+        self._restore_partial(attempt, range)
         self.emit_statements(statement.final)
         if self.has_exited:
             return
@@ -308,18 +356,19 @@ class AttemptEmitter(BranchEmitter):
         finally:
             self.caught = saved
         if handler.name and isinstance(self.environment.find_static(handler.name), CaughtException):
-            self.environment.forget(handler.name)
+            self.environment.forget(handler.name, handler.range)
 
     # ------------------------------------------------------------------------------------------ the body
 
-    def _try(self, range: SourceRange, emit: Callable[[], None]) -> Attempt:
-        """What ``emit`` emits, tried."""
-        environment = self.environment
+    def _try(self, statement: Try, emit: Callable[[], None]) -> Attempt:
+        """What ``emit`` emits, tried: a part of the statement."""
+        environment, range = self.environment, statement.range
         node = self.insert_node("prim::Try", range, [], [INT, ANY])
         block = node.add_block()
         saved, loop = environment.tried, self.loop
         left = saved.loop if loop is LoopKind.NONE and saved is not None else loop
-        attempt = Attempt(node, environment.frame, left)
+        watched = {name for tree, name in self.evidence.watched if tree == id(statement.tree)}
+        attempt = Attempt(node, environment.frame, left, tree=id(statement.tree), watched=watched)
         environment.tried, self.loop = attempt, LoopKind.NONE
         try:
             with self.inside(block) as frame:
@@ -340,7 +389,9 @@ class AttemptEmitter(BranchEmitter):
                 environment.frame.undefined_because[name] = (
                     f"{value.description} exists only while compiling, so that no try block can give it"
                 )
-        for cell in attempt.cells.values():
+        if environment.checks_assignment:
+            self._note_assigned(attempt, statement, block)
+        for cell in (*attempt.cells.values(), *attempt.flags.values()):
             cell.finish()
         if attempt.returned is not None:
             attempt.returned.finish()
@@ -357,6 +408,14 @@ class AttemptEmitter(BranchEmitter):
                 value = self.environment.load(name, type, name)
                 attempt.cells[name].write(self.graph, value, type, range)
 
+    def _note_assigned(self, attempt: Attempt, statement: Try, block: Block) -> None:
+        """What the body has assigned that may not be known around it."""
+        stored = stored_types(block)
+        for name in sorted(assigned_names([statement])):
+            variable = self.environment.frame.variable(name)
+            if variable in stored and attempt.outer.find(variable) is None:
+                attempt.assigned[variable] = stored[variable]
+
     # ------------------------------------------------------------------------------------- and behind it
 
     def _restore(self, attempt: Attempt, range: SourceRange) -> None:
@@ -364,6 +423,22 @@ class AttemptEmitter(BranchEmitter):
         for name, cell in attempt.cells.items():
             if attempt.outer.find_type(name) is not None:
                 self._store(name, cell.read(self.graph, range), cell.type, range)
+
+    def _restore_partial(self, attempt: Attempt, range: SourceRange) -> None:
+        """Other variables may have been assigned, wherever the body was left."""
+        environment = self.environment
+        for name, type in attempt.assigned.items():
+            partial = Partial(type, frozenset({attempt.tree}))
+            before = environment.frame.find_partial(name)
+            flag = attempt.flags.get(name)
+            if flag is not None:
+                value = attempt.cells[name].read(self.graph, range)
+                assigned = flag.read(self.graph, range)
+                environment.store(name, range, value, value.type)
+                environment.set_flag(name, assigned, range)
+                if environment.tried is not None:
+                    environment.tried.note(self.graph, name, value, value.type, range, assigned)
+            environment.frame.set_partial(name, partial if before is None else partial.joined(before))
 
     def _define(self, attempt: Attempt, range: SourceRange, but: set[str] | None = None) -> None:
         """Control came to the end of the body: all variables hold what they did there, ``but`` those."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.assignedness import Partial, join
 from rekindle.frontend.assignments import AssignmentEmitter
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.refinement import Condition
@@ -62,13 +63,17 @@ class BranchEmitter(AssignmentEmitter):
         }
         for name in lost:
             self.environment.give_up(name)
-        for name in sorted({*frames[0].types, *frames[1].types} - lost):
+        named = {*frames[0].types, *frames[1].types, *frames[0].partial, *frames[1].partial}
+        for name in sorted(named - lost):
             types = [frame.find_type(name) for frame in frames]
             if exits[0] or exits[1]:
                 side = 1 if exits[0] else 0
-                self._merge_with_exit(range, node, name, types[side], side)
+                self._merge_with_exit(name, frames[side])
                 continue
             if types[0] is None or types[1] is None:
+                if self.environment.checks_assignment:
+                    self._merge_partial(name, frames)
+                    continue
                 missing = 0 if types[0] is None else 1
                 place = f"line {range.line}" if range.is_known else "above"
                 self.environment.frame.undefined_because[name] = (
@@ -76,15 +81,13 @@ class BranchEmitter(AssignmentEmitter):
                 )
                 continue
             before = self.environment.frame.find_type(name)
-            unified = unify(types[0], types[1], default_to_union=isinstance(before, UnionBase) or before == ANY)
-            if (
-                unified is None
-                and before is None
-                and self.graph.none_checks is not None
-                and is_open_number(types[0], types[1])
-            ):
-                self._merge_numbers(name, types, range)
-                continue
+            takes_any = isinstance(before, UnionBase) or before == ANY
+            unified = unify(types[0], types[1], default_to_union=takes_any)
+            if unified is None and before is None and self.graph.none_checks is not None:
+                if is_open_number(types[0], types[1]):
+                    self._merge_numbers(name, types, range)
+                    continue
+                unified = join(types[0], types[1])
             if unified is None:
                 reason = (
                     f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
@@ -97,10 +100,11 @@ class BranchEmitter(AssignmentEmitter):
                 self.environment.frame.undefined_because[name] = reason
                 continue
             self.environment.frame.types[name] = unified
-        for frame in frames:
+        for frame, exited in zip(frames, exits, strict=True):
             for name, value in frame.sugared.items():
-                if value is GIVEN_UP:
+                if value is GIVEN_UP or exited:
                     continue
+                self.environment.frame.partial.pop(name, None)
                 self.environment.frame.undefined_because[name] = (
                     f"{value.description} exists only while compiling, so that no branch can give it"
                 )
@@ -111,8 +115,24 @@ class BranchEmitter(AssignmentEmitter):
         either = self.environment.lookup(name, range).as_value(range, self.graph)
         self.environment.assign_value(name, range, self.as_number(either, range))
 
-    def _merge_with_exit(self, range: SourceRange, node: Node, name: str, type: Type | None, side: int) -> None:
-        """A name that the branch ``side`` assigns while the other one exits: it is defined behind."""
-        if type is None:
-            return
-        self.environment.frame.types[name] = type
+    def _merge_partial(self, name: str, frames: Sequence[Frame]) -> None:
+        """A name that only one of the branches has surely assigned."""
+        found: Partial | None = None
+        for frame in frames:
+            type = frame.find_type(name)
+            if type is None and frame.find(name) is not None:
+                return  # one that exists only while compiling
+            known = Partial(type) if type is not None else frame.find_partial(name)
+            if known is not None:
+                found = known if found is None else found.joined(known)
+        if found is not None:
+            self.environment.frame.set_partial(name, found)
+
+    def _merge_with_exit(self, name: str, frame: Frame) -> None:
+        """A name behind an ``if`` of which one branch exits, and the other one ends with ``frame``."""
+        type = frame.find_type(name)
+        partial = frame.find_partial(name)
+        if type is not None:
+            self.environment.frame.types[name] = type
+        elif partial is not None:
+            self.environment.frame.set_partial(name, partial)

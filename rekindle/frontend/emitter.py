@@ -22,12 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_names import ArchiveNames, ForkedFunction
+from rekindle.frontend.assignedness import settle_guards
 from rekindle.frontend.attempts import AttemptEmitter, caught_exception
 from rekindle.frontend.branches import Branch
 from rekindle.frontend.classes import InitBinding
@@ -169,7 +170,10 @@ def emit_body(
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
         emitter, result = with_inference(diagnostics, emit)
     with room_to_recurse(definition.name.range):
-        convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames))
+        guarded = emitter.environment.guarded
+        if guarded or emitter.environment.has_flags:
+            settle_guards(emitter.graph, guarded)
+        convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames), partial=guarded)
         lift_closures(emitter.graph)
     return emitter.graph, _returning(signature.schema, result)
 
@@ -227,6 +231,7 @@ class FunctionEmitter(AttemptEmitter):
         super().__init__(resolver, diagnostics, evidence)
         if not isinstance(resolver, ArchiveNames):  # what an archive says means what TorchScript means
             self.graph.none_checks = CheckedOptionals(self.graph, self.environment)
+            self.environment.checks_assignment = True
 
     def emit_definition(
         self,
@@ -245,6 +250,7 @@ class FunctionEmitter(AttemptEmitter):
             self.returns.declared = schema.returns[0].type
         self.returns.is_uncertain = RESULT in given_up
         self.self_binding = self_binding if isinstance(self_binding, InitBinding) else None
+        self.environment.own_names = cache(partial(local_names, definition))
         self._emit_parameters(definition, schema, self_binding)
         for name in given_up:
             self.environment.give_up(name)
@@ -359,7 +365,7 @@ class FunctionEmitter(AttemptEmitter):
 
     def _emit_nonlocal(self, tree: Tree) -> None:
         for name in Nonlocal(tree).names:
-            if self.environment.find_local(name) is None:
+            if self.environment.find_local(name) is None and not self.environment.is_own(name):
                 raise UndefinedNameError(f"no function around this one has assigned '{name}'", tree.range)
 
     def _emit_local_class(self, tree: Tree) -> None:
@@ -380,7 +386,8 @@ class FunctionEmitter(AttemptEmitter):
             if target.tree.kind == Var.KIND:
                 name = Var(target.tree).name.name
                 self.environment.lookup(name, target.range)
-                self.environment.forget(name)
+                self._check_deletion(name, target.range)
+                self.environment.forget(name, tree.range)
             elif target.tree.kind == Subscript.KIND:
                 subscript = Subscript(target.tree)
                 if len(subscript.indices) == 1 and subscript.indices[0].tree.kind == "slice":
@@ -404,6 +411,16 @@ class FunctionEmitter(AttemptEmitter):
             else:
                 raise UnsupportedError("this cannot be deleted", target.range)
 
+    def _check_deletion(self, name: str, range: SourceRange) -> None:
+        attempt, variable = self.environment.tried, self.environment.frame.variable(name)
+        if attempt is None:
+            return
+        attempt.set_flag(self.graph, variable, self.graph.insert_constant(False, range=range), range)
+        if attempt.outer.find_type(variable) is not None or attempt.outer.find_partial(variable) is not None:
+            raise UnsupportedError(
+                f"'{name}' was assigned outside of this try block, and cannot be deleted in it", range
+            )
+
     def _emit_local_function(self, tree: Tree) -> None:
         definition = Def(tree)
         body = definition.body
@@ -426,8 +443,11 @@ class FunctionEmitter(AttemptEmitter):
         definition = function.function.definition
         environment = self.environment
         saved = self.resolver
-        frame = environment.push_hiding(local_names(definition))
+        own = local_names(definition)
+        result: SugaredValue
+        frame = environment.push_hiding(own, is_function=True)
         frame.hidden.update(function.variables)
+        environment.begin_function(own.difference(meanings), range)
         self.resolver = environment.resolver = function.function.resolver
         try:
             for name, meaning in meanings.items():
@@ -435,12 +455,14 @@ class FunctionEmitter(AttemptEmitter):
             *body, last = definition.body
             if last.tree.kind != Return.KIND:
                 self.emit_statements(definition.body)
-                return SimpleValue(self.graph.insert_constant(None, range=range))
-            self.emit_statements(body)
-            result = self._result_in_place(Return(last.tree), definition)
+                result = SimpleValue(self.graph.insert_constant(None, range=range))
+            else:
+                self.emit_statements(body)
+                result = self._result_in_place(Return(last.tree), definition)
         finally:
             outer = environment.frame = frame.parent or frame
             self.resolver = environment.resolver = saved
+        environment.keep_nonlocals(frame)
         if not isinstance(result, SimpleValue):
             # It may be a function, which reads the variables of the one that has made it.
             outer.types.update(frame.types)

@@ -9,9 +9,10 @@ assigned again.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import (
     Cause,
@@ -22,28 +23,50 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.frontend.assignedness import FLAG, Partial, join, stored_types, unassigned_text
 from rekindle.frontend.inference import Evidence, Origin, learn_from_conflict
+from rekindle.frontend.recovery import assigned_names, deleted_names, tries_that_assign
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
+    BOOL,
+    NUMBER,
     TENSOR,
     InterfaceType,
     ListType,
     TensorType,
     Type,
+    is_open_number,
     lost_class,
     mismatch_note,
     unify,
+    union_members,
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Expr, Var
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Expr, Stmt, Var
 
 if TYPE_CHECKING:
     from rekindle.frontend.attempts import Attempt
+
+
+@dataclass(slots=True)
+class LoopScope:
+    """A loop around the place that is being compiled."""
+
+    tree: Tree
+    names: set[str]
+    """What its statement assigns."""
+    frame: Frame
+    """What is known around it."""
+    tries: dict[str, frozenset[int]]
+    """The ``try`` statements in it, by the names that their bodies assign."""
+    wanted: dict[str, SourceRange] = field(default_factory=dict)
+    """The variables that the loop reads before it assigns them, of types that are not known yet."""
 
 
 @dataclass(slots=True)
@@ -56,6 +79,12 @@ class Frame:
     types: dict[str, Type] = field(default_factory=dict)
     undefined_because: dict[str, str] = field(default_factory=dict)
     """Why a name that was assigned on some paths has no meaning here."""
+    partial: dict[str, Partial] = field(default_factory=dict)
+    """Variables that only some of the paths to this place have assigned."""
+    is_function: bool = False
+    """Whether the frame is that of a function within the one that is being compiled, or of what Python runs as one."""
+    prefix: str | None = None
+    """How the variables begin that are the frame's own."""
     origins: dict[str, Origin] = field(default_factory=dict)
     """The variables whose first assignment, here, does not tell what they are to hold."""
     is_lenient: bool = False
@@ -66,13 +95,36 @@ class Frame:
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
     def find(self, name: str) -> Frame | None:
-        """The innermost frame that knows ``name``."""
+        """The innermost frame that knows ``name``; None where it may not have been assigned."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
                 return frame
+            if name in frame.partial:
+                return None
             frame = frame.parent
         return None
+
+    def find_partial(self, name: str) -> Partial | None:
+        """What is known of a variable that may not have been assigned; None for others."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.types or name in frame.sugared:
+                return None
+            if name in frame.partial:
+                return frame.partial[name]
+            if name in frame.undefined_because:
+                return None
+            frame = frame.parent
+        return None
+
+    def set_partial(self, name: str, partial: Partial) -> None:
+        """From here on ``name`` may not have been assigned."""
+        self.types.pop(name, None)
+        self.sugared.pop(name, None)
+        self.undefined_because.pop(name, None)
+        self.known_none.discard(name)
+        self.partial[name] = partial
 
     def find_type(self, name: str) -> Type | None:
         """The type of the variable ``name``, if it is one that holds a value of the graph."""
@@ -90,7 +142,7 @@ class Frame:
         while frame is not None:
             if name in frame.known_none:
                 return True
-            if name in frame.types or frame.is_loop_body:
+            if name in frame.types or name in frame.partial or frame.is_loop_body:
                 return False  # it has been assigned since, or may be before the body runs again
             frame = frame.parent
         return False
@@ -139,6 +191,16 @@ class Environment:
         """The body of the ``try`` that is being compiled, if one is."""
         self.narrowed: dict[str, Type] = {}
         """The types that variables had before a check showed that they are not None."""
+        self.own_names: Callable[[], set[str]] = set
+        """The names that the function assigns anywhere: to it they never mean what is around it."""
+        self.checks_assignment = False
+        """Whether a variable that was not assigned raises where it is read, as in Python. Else it is refused."""
+        self.guarded: set[str] = set()
+        """The variables of which a read has a guard."""
+        self.has_flags = False
+        """Whether flags are cleared, by ``del``."""
+        self.loops: list[LoopScope] = []
+        """The loops around this place, outermost first."""
         self._hidden_count = 0
 
     @property
@@ -149,11 +211,14 @@ class Environment:
         self.frame = Frame(block, self.frame)
         return self.frame
 
-    def push_hiding(self, names: Iterable[str]) -> Frame:
-        """A frame within which ``names`` are variables of their own."""
+    def push_hiding(self, names: Iterable[str], *, is_function: bool) -> Frame:
+        """A frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within as a
+        function."""
         frame = self.push(self.block)
+        frame.is_function = is_function
         self._hidden_count += 1
-        frame.hidden.update((name, f"${self._hidden_count}.{name}") for name in names)
+        frame.prefix = f"${self._hidden_count}."
+        frame.hidden.update((name, f"{frame.prefix}{name}") for name in names)
         return frame
 
     def hidden_variable(self, name: str) -> str:
@@ -179,14 +244,18 @@ class Environment:
         """
         found = self.find_local(name)
         if found is None:
-            found = self.resolver.resolve_value(name, range, self.graph)
-        if found is None:
-            found = self.builtins(name)
+            found = self._find_guarded(name, range)
+        is_own = found is None and self.is_own(name)
+        if found is None and not is_own:
+            found = self.resolver.resolve_value(name, range, self.graph) or self.builtins(name)
         if found is not None:
             return found
         reason = self.frame.find_reason(name)
         if reason is not None:
             raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
+        if is_own:
+            self._want_of_later_turn(name, range)
+            raise _unassigned(name, range)
         similar = difflib.get_close_matches(name, self._variables(), n=1, cutoff=0.75)
         hint, edit = (f"did you mean '{similar[0]}'?", Edit(range, similar[0])) if similar else (None, None)
         raise UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
@@ -202,7 +271,140 @@ class Environment:
 
     def is_builtin(self, name: str, range: SourceRange) -> bool:
         """Whether ``name`` means here what Python itself has under it."""
+        if self.is_own(name):
+            return False
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
+
+    # --------------------------------------------------------------------------- what may not be assigned
+
+    def is_own(self, name: str) -> bool:
+        """Whether ``name`` means a variable of the function, whatever it means around it."""
+        return self.checks_assignment and (self.frame.variable(name) != name or name in self.own_names())
+
+    def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
+        """The variable ``name``, which may not have been assigned; raises where it has not. None for others."""
+        variable = self.frame.variable(name)
+        partial = self.frame.find_partial(variable)
+        return None if partial is None else SimpleValue(self.guard(name, variable, partial, range))
+
+    def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
+        """The value of a variable that may not have been assigned. What is emitted raises where it has not."""
+        self.evidence.watch(variable, partial.tries)
+        self.guarded.add(variable)
+        graph = self.graph
+        flag = graph.create("prim::Load", types=[BOOL], attributes={"name": FLAG + variable}, range=range)
+        node = graph.create("prim::If", [graph.insert_node(flag).output], outputs=0, range=range)
+        graph.insert_node(node).add_block()
+        with graph.inserting_at_end(node.add_block()):
+            said = unassigned_text(name, is_free=self._is_free(variable))
+            inputs = [graph.insert_constant(text, range=range) for text in said]
+            graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
+        value = self.load(variable, partial.type, name)
+        if _is_open(partial.type):
+            cast = graph.create("prim::unchecked_cast", [value], types=[NUMBER], range=range)
+            value = graph.insert_node(cast).output
+            self._insert_store(variable, range, value)
+        if graph.insert_point.owning_block is self.block:
+            self.frame.types[variable] = value.type
+        return value
+
+    def _is_free(self, variable: str) -> bool:
+        """Whether Python reads the variable from a function within the one that assigns it."""
+        frame: Frame | None = self.frame
+        while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
+            if frame.is_function:
+                return True
+            frame = frame.parent
+        return False
+
+    @contextmanager
+    def in_loop(self, statement: Stmt) -> Iterator[None]:
+        """Within, the body and the condition of a loop are emitted, which may run again after what the loop assigns and
+        deletes."""
+        if not self.checks_assignment:
+            yield
+            return
+        loop = LoopScope(statement.tree, assigned_names([statement]), self.frame, tries_that_assign(statement))
+        for name in loop.names:
+            found = self.evidence.carried.get((id(statement.tree), name))
+            if found is not None and self.frame.find_type(self.frame.variable(name)) is None:
+                self.make_partial(name, Partial(found, loop.tries.get(name, frozenset())))
+        for name in deleted_names(statement):
+            type = self.frame.find_type(self.frame.variable(name))
+            if type is not None:
+                self.make_partial(name, Partial(type))
+        self.loops.append(loop)
+        try:
+            yield
+        finally:
+            self.loops.pop()
+
+    def leave_loop(self, body: Block, statement: Stmt) -> None:
+        """Behind a loop, what its body assigns may have been assigned.
+
+        Raises:
+            Reinference: the types of variables that one iteration assigns for the next have turned out.
+        """
+        loop = self.loops[-1]
+        outer = self.frame
+        stored = stored_types(body)
+        for name, range in loop.wanted.items():
+            variable = outer.variable(name)
+            if variable in stored:
+                self._carry(loop, name, stored[variable])
+            raise _unassigned(name, range)
+        for name in loop.names:
+            variable = outer.variable(name)
+            if variable not in stored or outer.find(variable) is not None:
+                continue
+            before = outer.find_partial(variable)
+            after = Partial(stored[variable], loop.tries.get(name, frozenset()))
+            after = after if before is None else after.joined(before)
+            if before is not None and not after.type.is_subtype_of(before.type) and variable in self.guarded:
+                self._carry(loop, name, after.type)
+            outer.set_partial(variable, after)
+
+    def _carry(self, loop: LoopScope, name: str, type: Type) -> None:
+        key = (id(loop.tree), name)
+        before = self.evidence.carried.get(key)
+        type = unshaped(type) if before is None else join(before, unshaped(type))
+        if type != before and len(str(type)) < _LONGEST_TYPE:
+            self.evidence.learn_carried(loop.tree, name, type)
+
+    def keep_nonlocals(self, frame: Frame) -> None:
+        """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
+        for name, type in frame.types.items():
+            if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
+                self.frame.types[name] = type
+
+    def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
+        """Say whether the variable has been assigned, after it was stored."""
+        self._insert_store(FLAG + variable, range, assigned)
+        self.has_flags = True
+
+    def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
+        """Here the body of a function begins that runs in place: none of its variables has been assigned."""
+        if not self.checks_assignment:
+            return
+        false = self.graph.insert_constant(False, range=range)
+        for name in sorted(names):
+            self._insert_store(FLAG + self.frame.variable(name), range, false)
+            self.has_flags = True
+
+    def _want_of_later_turn(self, name: str, range: SourceRange) -> None:
+        """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
+
+        Raises:
+            GivenUpError: its type is to be found out.
+        """
+        variable = self.frame.variable(name)
+        for loop in self.loops:
+            if name in loop.names and loop.frame.variable(name) == variable:
+                loop.wanted.setdefault(name, range)
+                raise GivenUpError(f"what '{name}' holds is told further on in the loop")
+
+    def make_partial(self, name: str, partial: Partial) -> None:
+        self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
         """What an assignment in the program has made of ``name``."""
@@ -372,6 +574,7 @@ class Environment:
         self._insert_store(name, range, value)
         self.frame.types[name] = type
         self.frame.sugared.pop(name, None)
+        self.frame.partial.pop(name, None)
         self.narrowed.pop(name, None)
         self.frame.known_none.discard(name)
 
@@ -421,12 +624,36 @@ class Environment:
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = value
 
-    def forget(self, name: str) -> None:
+    def forget(self, name: str, range: SourceRange) -> None:
         """``del name``"""
         name = self.frame.variable(name)
+        type = self.frame.find_type(name)
+        if self.checks_assignment and type is not None:
+            self._insert_store(FLAG + name, range, self.graph.insert_constant(False, range=range))
+            self.has_flags = True
+            self.frame.set_partial(name, Partial(type))
+            return
         self.frame.types.pop(name, None)
         self.frame.sugared.pop(name, None)
         self.frame.undefined_because[name] = "it was deleted"
+
+
+_LONGEST_TYPE: Final = 500
+"""How long the text of a type may become that a loop makes of itself: ``x = [x]``."""
+
+
+def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
+    return UndefinedNameError(
+        f"'{name}' is not defined here: no path to this place assigns it, but the function does elsewhere",
+        range,
+        hint="assign it before; what the name means around the function does not count where the function assigns it",
+    )
+
+
+def _is_open(type: Type) -> bool:
+    """Whether values of ``type`` are numbers of more than one kind."""
+    first, *others = union_members(type)
+    return bool(others) and all(is_open_number(first, other) for other in others)
 
 
 def _check_class(name: str, actual: Type, wanted: Type, range: SourceRange) -> None:

@@ -99,7 +99,10 @@ class Explaining(Emission):
         while frame is not None:
             frames.append(frame)
             frame = frame.parent
-        tables = [(dict(frame.types), dict(frame.sugared), dict(frame.undefined_because)) for frame in frames]
+        tables = [
+            (dict(frame.types), dict(frame.sugared), dict(frame.undefined_because), dict(frame.partial))
+            for frame in frames
+        ]
         saved = (returns.merged, returns.is_uncertain, set(self.exited), dict(self.assumed))
         is_kept = False
         try:
@@ -110,7 +113,7 @@ class Explaining(Emission):
                 returns.merged, returns.is_uncertain, self.exited, self.assumed = saved
                 self.go_to(place)
                 for frame, table in zip(frames, tables, strict=True):
-                    frame.types, frame.sugared, frame.undefined_because = table
+                    frame.types, frame.sugared, frame.undefined_because, frame.partial = table
 
     def _blame_assumption(self, error: CompileError, names: list[str], type: Type) -> None:
         listed = " and ".join(f"'{name}'" for name in names)

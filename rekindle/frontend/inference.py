@@ -7,7 +7,7 @@ annotated so. Programs that need none of it are emitted once and pay nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeVar
 
@@ -75,6 +75,32 @@ class Evidence:
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
     """What the function gives, where its returns have no smaller type in common."""
+
+    watched: set[tuple[int, str]] = field(default_factory=set)
+    """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
+    statement."""
+    carried: dict[tuple[int, str], Type] = field(default_factory=dict)
+    """Of loops, the variables that an iteration reads before it assigns them: what the ones before it have assigned."""
+
+    def watch(self, name: str, tries: Iterable[int]) -> None:
+        """A variable is read that the bodies of the ``try`` statements may have assigned.
+
+        Raises:
+            Reinference: what these bodies assign was not kept.
+        """
+        wanted = {(statement, name) for statement in tries}
+        if not wanted <= self.watched:
+            self.watched |= wanted
+            raise Reinference
+
+    def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
+        """An iteration reads what the ones before it may have assigned to a variable, a ``type``.
+
+        Raises:
+            Reinference: always.
+        """
+        self.carried[id(loop), name] = type
+        raise Reinference
 
     def learn_result(self, type: Type) -> NoReturn:
         """The function gives values of ``type``, as it has turned out.

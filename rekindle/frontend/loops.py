@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -52,6 +53,9 @@ from rekindle.syntax.views import (
     bare,
 )
 
+_COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
+"""Whether Python runs comprehensions where they stand, and generators alone as functions."""
+
 FOREVER = 2**63 - 1
 """The trip count of a loop that only its condition ends."""
 
@@ -90,9 +94,9 @@ class LoopEmitter(SubscriptEmitter):
         if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
             leaving: list[Stmt] = [bare(Break, condition.range)]
             turn: list[Stmt] = [If.create(statement.range, condition, statement.body, leaving)]
-            self._emit_loop(statement.range, lambda: self.emit_statements(turn))
+            self._emit_loop(statement, lambda: self.emit_statements(turn))
             return
-        self._emit_loop(statement.range, lambda: self.emit_statements(statement.body), condition=statement.condition)
+        self._emit_loop(statement, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
     def emit_for(self, statement: For) -> None:
         iterator = self.attempt(lambda: self._iterator(statement.iterable), statement.iterable.tree)
@@ -105,7 +109,12 @@ class LoopEmitter(SubscriptEmitter):
             if changes_list(statement.body, statement.iterable):
                 self._loop_over_changing_list(statement, iterator)
                 return
-        self._loop_over(statement.range, statement.target, iterator, lambda: self.emit_statements(statement.body))
+        if iterator.must_unroll:
+            self._unroll(statement.range, statement.target, iterator, lambda: self.emit_statements(statement.body))
+            return
+        self._emit_loop(
+            statement, lambda: self.emit_statements(statement.body), iterator=iterator, target=statement.target
+        )
 
     def _loop_over_changing_list(self, statement: For, items: SimpleValue) -> None:
         """A loop whose body makes the list longer or shorter: its length is asked before every turn, as in Python.
@@ -118,6 +127,11 @@ class LoopEmitter(SubscriptEmitter):
                                            $at += 1
                                            x.append(y)
         """
+        with self.environment.in_loop(statement):
+            frame = self._run_changing_loop(statement, items)
+            self._leave_loop(frame, statement)
+
+    def _run_changing_loop(self, statement: For, items: SimpleValue) -> Frame:
         range = statement.range
         counter = self.environment.hidden_variable("at")
         self.environment.store(counter, range, self.literal(0, range), INT)
@@ -133,7 +147,7 @@ class LoopEmitter(SubscriptEmitter):
             self.environment.store(counter, range, self.insert("aten::add", range, at, 1), INT)
             self.assign_targets([statement.target], [items.item(range, self.graph, at)], statement.target.range)
             self.emit_statements(statement.body)
-        self._leave_loop(frame, range)
+        return frame
 
     def _loop_over_what_failed(self, statement: For) -> None:
         """Look for other problems in the body of a loop of which the iterable could not be compiled. Whether it would
@@ -158,7 +172,7 @@ class LoopEmitter(SubscriptEmitter):
         if iterator.must_unroll:
             self._unroll(range, target, iterator, body)
         else:
-            self._emit_loop(range, body, iterator=iterator, target=target)
+            self._run_loop(range, body, iterator=iterator, target=target)
 
     def _unroll(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
         count = iterator.static_length
@@ -174,13 +188,27 @@ class LoopEmitter(SubscriptEmitter):
 
     def _emit_loop(
         self,
-        range: SourceRange,
+        statement: For | While,
         body: Callable[[], None],
         *,
         iterator: SugaredValue | None = None,
         target: Expr | None = None,
         condition: Expr | None = None,
     ) -> None:
+        """A loop that is a statement, so that what it assigns is known after it."""
+        with self.environment.in_loop(statement):
+            frame = self._run_loop(statement.range, body, iterator=iterator, target=target, condition=condition)
+            self._leave_loop(frame, statement)
+
+    def _run_loop(
+        self,
+        range: SourceRange,
+        body: Callable[[], None],
+        *,
+        iterator: SugaredValue | None = None,
+        target: Expr | None = None,
+        condition: Expr | None = None,
+    ) -> Frame:
         count = self.literal(FOREVER, range) if iterator is None else iterator.length(range, self.graph)
         constant_true = None if condition is not None else self.graph.insert_constant(True, range=range)
         node = self.insert_node("prim::Loop", range, [count], [])
@@ -203,14 +231,17 @@ class LoopEmitter(SubscriptEmitter):
                 element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
                 self.assign_targets([target], [SimpleValue(element)], target.range)
             body()
-        self._leave_loop(frame, range)
+        return frame
 
-    def _leave_loop(self, frame: Frame, range: SourceRange) -> None:
+    def _leave_loop(self, frame: Frame, statement: For | While) -> None:
         """What the names that the body has assigned mean behind the loop."""
-        outer = self.environment.frame
+        outer, range = self.environment.frame, statement.range
         for name, value in frame.sugared.items():
             if value is GIVEN_UP and outer.find(name) is not None:
                 self.environment.give_up(name)
+        if self.environment.checks_assignment:
+            self.environment.leave_loop(frame.block, statement)
+            return
         given_up = [name for name, value in frame.sugared.items() if value is GIVEN_UP]
         for name in [*frame.types, *given_up]:
             if self.environment.frame.find(name) is None:
@@ -241,7 +272,8 @@ class LoopEmitter(SubscriptEmitter):
                 known = True
             self.append_to(expr.range, result, element)
 
-        self._nest(expr.generators, body)
+        is_function = not _COMPREHENSIONS_ARE_INLINED or expr.tree.kind == GeneratorExpr.KIND
+        self._nest(expr.generators, body, is_function=is_function)
         return result
 
     def append_to(self, range: SourceRange, result: Value, element: Value) -> None:
@@ -276,17 +308,19 @@ class LoopEmitter(SubscriptEmitter):
             arguments = [self.argument(item, expr.range) for item in (result, key, value)]
             BuiltinFunction("aten::_set_item").call(Call(expr.range, self.graph, arguments))
 
-        self._nest(expr.generators, body)
+        self._nest(expr.generators, body, is_function=not _COMPREHENSIONS_ARE_INLINED)
         return result
 
-    def _nest(self, generators: Sequence[Comprehension], body: Callable[[], None]) -> None:
+    def _nest(self, generators: Sequence[Comprehension], body: Callable[[], None], *, is_function: bool) -> None:
         """Loop over all generators, the first outermost, and run ``body`` where all conditions hold.
 
         The targets are variables of the comprehension, not of the code around it, which sees only what the first
         generator goes over.
         """
         iterator = self._iterator(generators[0].iterable)
-        hidden = self.environment.push_hiding({name for item in generators for name in target_names(item.target)})
+        hidden = self.environment.push_hiding(
+            {name for item in generators for name in target_names(item.target)}, is_function=is_function
+        )
         try:
             self._generate(generators[0], iterator, generators[1:], body)
         finally:

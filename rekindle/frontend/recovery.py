@@ -11,6 +11,7 @@ from rekindle.syntax.views import (
     Assign,
     AugAssign,
     Def,
+    Delete,
     Expr,
     For,
     GivenUp,
@@ -24,6 +25,7 @@ from rekindle.syntax.views import (
     Select,
     Starred,
     Stmt,
+    Try,
     TupleLiteral,
     Var,
     Walrus,
@@ -45,6 +47,22 @@ def target_names(target: Expr) -> set[str]:
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
     """The names that the statements (or expressions), and those within them, give a meaning."""
     return {name for statement in statements for tree in walk_scope(statement.tree) for name in _names(tree)}
+
+
+def deleted_names(statement: Stmt) -> set[str]:
+    """The variables that the statement, and those within it, delete."""
+    deletions = [Delete(tree) for tree in walk_scope(statement.tree) if tree.kind == Delete.KIND]
+    return {name for each in deletions for target in each.targets for name in target_names(target)}
+
+
+def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
+    """The ``try`` statements within the statement, by the identity of their trees, for each name that they assign."""
+    found: dict[str, frozenset[int]] = {}
+    for tree in walk_scope(statement.tree):
+        if tree.kind == Try.KIND:
+            for name in assigned_names([Stmt(tree)]):
+                found[name] = found.get(name, frozenset()) | {id(tree)}
+    return found
 
 
 def walk_scope(tree: Tree) -> Iterator[Tree]:

@@ -11,16 +11,19 @@ The emitter writes variables with ``prim::Store[name="x"](%v)`` and reads them w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
+from rekindle.frontend.assignedness import join, stored_types
 from rekindle.frontend.exits import CLOSURES, transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
 
-def convert_to_ssa(graph: Graph, result: Type | None = None, *, as_printed: bool = False) -> None:
+def convert_to_ssa(
+    graph: Graph, result: Type | None = None, *, as_printed: bool = False, partial: Collection[str] = ()
+) -> None:
     """Bring a graph that the emitter has just made into SSA form, in place.
 
     ``result`` is the type of what the function returns: a graph that always raises has an output too. Source that was
@@ -29,7 +32,7 @@ def convert_to_ssa(graph: Graph, result: Type | None = None, *, as_printed: bool
     """
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
-    add_control_flow_loads_and_stores(graph, as_printed=as_printed)
+    add_control_flow_loads_and_stores(graph, as_printed=as_printed, partial=partial)
     add_loop_continuations(graph)
     inline_loop_conditions(graph)
     erase_loads_and_stores(graph)
@@ -50,6 +53,7 @@ class _Scope:
     block: Block
     parent: _Scope | None = None
     as_printed: bool = False
+    partial: Collection[str] = ()
     types: dict[str, Type] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     exits: bool = False
@@ -70,7 +74,7 @@ class _Scope:
         return None
 
 
-def add_control_flow_loads_and_stores(graph: Graph, *, as_printed: bool = False) -> None:
+def add_control_flow_loads_and_stores(graph: Graph, *, as_printed: bool = False, partial: Collection[str] = ()) -> None:
     """Let every ``prim::If`` and ``prim::Loop`` take and return the variables that it changes.
 
     .. code-block:: text
@@ -86,11 +90,11 @@ def add_control_flow_loads_and_stores(graph: Graph, *, as_printed: bool = False)
                                                             -> (%4)
                                                         = prim::Store[name="y"](%y)
     """
-    _visit_block(graph.block, _Scope(graph.block, as_printed=as_printed))
+    _visit_block(graph.block, _Scope(graph.block, as_printed=as_printed, partial=partial))
 
 
 def _visit_block(block: Block, parent: _Scope) -> _Scope:
-    scope = _Scope(block, parent, parent.as_printed)
+    scope = _Scope(block, parent, parent.as_printed, parent.partial)
     for node in list(block.nodes):
         match node.kind:
             case "prim::BreakStmt" | "prim::ContinueStmt":
@@ -117,7 +121,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
     scope.leaves |= len(leaving) == 2
     scope.exits |= all(branch.exits for branch in branches)
     for name in scope.in_order(name for branch in branches for name in branch.types):
-        type = _joined_type(name, branches)
+        type = _joined_type(name, branches, is_partial=name in scope.partial)
         if type is None:
             continue
         is_own = any(name in branch.own for branch in branches)
@@ -144,7 +148,7 @@ def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) 
     return branch.block.append(_load(node, name, found)).output
 
 
-def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
+def _joined_type(name: str, branches: list[_Scope], *, is_partial: bool) -> Type | None:
     """The type that a variable has behind an ``if``; None where it is not defined there.
 
     A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
@@ -153,6 +157,8 @@ def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
     counting = [branch for branch in branches if not branch.exits]
     counting = counting or [branch for branch in branches if not branch.leaves] or branches
     found = [branch.find(name) for branch in counting]
+    if is_partial:
+        found = [type for type in found if type is not None] or [None]
     joined = found[0]
     for other in found[1:]:
         if joined is None or other is None:
@@ -163,7 +169,8 @@ def _joined_type(name: str, branches: list[_Scope]) -> Type | None:
 
 def _visit_loop(node: Node, scope: _Scope) -> None:
     body, condition = node.blocks
-    entered = _Scope(scope.block, scope, scope.as_printed, _widened(body, scope))
+    _begin_partial(node, body, scope)
+    entered = _Scope(scope.block, scope, scope.as_printed, scope.partial, _widened(body, scope))
     assigned = _visit_block(body, entered)
     _visit_block(condition, entered)
     for name in scope.in_order(assigned.types):
@@ -179,6 +186,26 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
         body.add_output(body.append(_load(node, name, assigned.types[name])).output)
         _add_stored_output(node, name, joined)
         scope.types[name] = joined
+
+
+def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
+    """Let the variables that the body assigns, and that may not be assigned before the loop, be there before it."""
+    if not scope.partial:
+        return
+    for name, type in sorted(stored_types(body).items()):
+        if name not in scope.partial:
+            continue
+        before = scope.find(name)
+        if before is None:
+            begun = loop.graph.create("prim::Uninitialized", types=[type], range=loop.range)
+        elif not type.is_subtype_of(before):
+            type = join(before, type)
+            held = _load(loop, name, before).insert_before(loop).output
+            begun = loop.graph.create("prim::unchecked_cast", [held], types=[type], range=loop.range)
+        else:
+            continue
+        _store(loop, name, begun.insert_before(loop).output).insert_before(loop)
+        scope.types[name] = type
 
 
 def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
@@ -361,6 +388,9 @@ def _erase_in_block(block: Block, outer: list[dict[str, Value]]) -> None:
             found = next((scope[name] for scope in reversed(scopes) if name in scope), None)
             if found is None:
                 raise InternalError(f"the variable '{name}' is read before anything is stored to it")
+            if not found.type.is_subtype_of(node.output.type) and node.output.type.is_subtype_of(found.type):
+                cast = node.graph.create("prim::unchecked_cast", [found], types=[node.output.type], range=node.range)
+                found = cast.insert_before(node).output
             node.output.replace_all_uses_with(found)
             node.destroy()
         else:

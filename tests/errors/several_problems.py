@@ -64,9 +64,9 @@ def f(n: int, flag: bool):
     count = 0
     for i in range(n):
         count = [count]  #! type mismatch
-    if flag:
-        only = 1
-    return total, count, only  #! undefined name
+    another = only  #! undefined name
+    only = 1
+    return total, count, only
 """,
     "returns": """
 def f(n: int, flag: bool) -> str:

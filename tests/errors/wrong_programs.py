@@ -14,26 +14,6 @@ LIVE: dict[str, str] = {
 def f(x):
     return x + y
 """,
-    "undefined_in_one_branch": """
-def f(x, flag: bool):
-    if flag:
-        y = x + 1
-    return y
-""",
-    "undefined_in_else_branch": """
-def f(x, flag: bool):
-    if flag:
-        pass
-    else:
-        y = x * 2
-    return y
-""",
-    "defined_only_in_loop": """
-def f(n: int):
-    for i in range(n):
-        last = i
-    return last
-""",
     "used_before_assignment": """
 def f(x):
     z = y + 1
@@ -66,12 +46,6 @@ class M(nn.Module):
 def f(n: int):
     return n.shape
 """,
-    "deleted_variable": """
-def f(x):
-    y = x + 1
-    del y
-    return y
-""",
     # ----------------------------------------------------------------------------------------------------------- types
     "branches_disagree": """
 def f(x, flag: bool):
@@ -79,7 +53,7 @@ def f(x, flag: bool):
         y = 1
     else:
         y = "one"
-    return y
+    return y * x
 """,
     "branch_changes_a_type": """
 def f(n: int, flag: bool):
@@ -567,4 +541,14 @@ CALLS: dict[str, tuple[str, str]] = {
         "-3",
     ),
     "run_assertion": ("def f(n: int):\n    assert n > 0, 'n must be positive'\n    return n\n", "0"),
+    "run_undefined_in_one_branch": (
+        "def f(x, flag: bool):\n    if flag:\n        y = x + 1\n    return y\n",
+        "torch.ones(2), False",
+    ),
+    "run_undefined_in_else_branch": (
+        "def f(x, flag: bool):\n    if flag:\n        pass\n    else:\n        y = x * 2\n    return y\n",
+        "torch.ones(2), True",
+    ),
+    "run_defined_only_in_loop": ("def f(n: int):\n    for i in range(n):\n        last = i\n    return last\n", "0"),
+    "run_deleted_variable": ("def f(x):\n    y = x + 1\n    del y\n    return y\n", "torch.ones(2)"),
 }

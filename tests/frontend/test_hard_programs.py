@@ -339,39 +339,6 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[
 
 
 REFUSED: dict[str, tuple[str, str]] = {
-    "a loop may not run": (
-        "def f(n: int):\n    for i in range(n):\n        y = i\n    return y\n",
-        """\
-'y' is not defined here: the loop of line 2, which may not run at all, assigns it
-  File "program.py", line 4
-    def f(n: int):
-        for i in range(n):
-            y = i
-        return y
-               ^""",
-    ),
-    "one branch does not assign": (
-        "def f(b: bool):\n    if b:\n        y = 1\n    return y\n",
-        """\
-'y' is not defined here: the if statement of line 2 does not assign it if the condition does not hold
-  File "program.py", line 4
-    def f(b: bool):
-        if b:
-            y = 1
-        return y
-               ^""",
-    ),
-    "a deleted name": (
-        "def f(x: int):\n    y = x\n    del y\n    return y\n",
-        """\
-'y' is not defined here: it was deleted
-  File "program.py", line 4
-    def f(x: int):
-        y = x
-        del y
-        return y
-               ^""",
-    ),
     "the target of a comprehension": (
         "def f(x: List[int]):\n    z = [y for y in x]\n    return y\n",
         """\

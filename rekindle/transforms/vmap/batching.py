@@ -34,7 +34,14 @@ from rekindle.transforms.vmap.looped import EXAMPLES_OF, REASON, Looped
 from rekindle.transforms.vmap.rule import Rule, helper, rule_of
 from rekindle.transforms.vmap.rules.facts import UNCHANGED
 from rekindle.transforms.vmap.scalars import is_number, word_of
-from rekindle.transforms.vmap.spread import Spread, is_for_each, passes_on, used_within, written_by
+from rekindle.transforms.vmap.spread import (
+    Spread,
+    is_for_each,
+    may_be_uninitialized,
+    passes_on,
+    used_within,
+    written_by,
+)
 
 Randomness = Literal["error", "same", "different"]
 
@@ -96,7 +103,13 @@ class Batcher:
     def for_each(self, batch: Batch, value: Value) -> Value:
         """What stands for ``value`` with the examples in front, whether it differs or not."""
         found = self.plain(batch, value)
-        return found if self.is_batched(value) else self.expanded(batch, value.type, found)
+        if self.is_batched(value):
+            return found
+        if value.node.kind == "prim::Uninitialized":
+            return self._insert("prim::Uninitialized", [], TENSOR if is_number(value.type) else _general(value.type))
+        if may_be_uninitialized(value):
+            raise NeedsLoop("a variable that is the same for all examples may not have been assigned", value.node.range)
+        return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
         """``value``, the same for all examples, with the examples in front; ``own`` memory for each if it is to be

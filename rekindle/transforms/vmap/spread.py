@@ -50,6 +50,30 @@ def written_by(node: Node) -> list[Value]:
     return [value for value, argument in zip(node.inputs, schema.arguments, strict=False) if is_write(argument.alias)]
 
 
+def may_be_uninitialized(value: Value) -> bool:
+    """Whether ``value`` is a variable that some paths through branches and loops do not assign."""
+    pending, seen = [value], {value}
+    while pending:
+        made = pending.pop()
+        node = made.node
+        found: list[Value] = []
+        if node.kind == "prim::Uninitialized":
+            return True
+        if node.kind == "prim::If":
+            found = [block.outputs[made.offset] for block in node.blocks]
+        elif node.kind == "prim::Loop":
+            found = [node.inputs[made.offset + 2], node.blocks[0].outputs[made.offset + 1]]
+        elif node.kind == "prim::Param" and node.owning_block is not None:
+            loop = node.owning_block.owning_node
+            if loop is not None and loop.kind == "prim::Loop" and made.offset > 0:
+                found = [loop.inputs[made.offset + 1], loop.blocks[0].outputs[made.offset]]
+        for source in found:
+            if source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return False
+
+
 def used_within(node: Node) -> Iterator[Value]:
     """What ``node`` uses, in its blocks too; values that are made there are among them."""
     yield from node.inputs

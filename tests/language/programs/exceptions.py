@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from rekindle.errors import TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import TypeMismatchError, UnsupportedError
 from tests.language.corpus import program, refused
 
 X = torch.tensor([[1.0, -2.0]])
@@ -390,7 +390,7 @@ def raises_nothing(n: int) -> int:
     return n
 
 
-@refused("statement.try", UndefinedNameError, "'y' is not defined here")
+@program("statement.try", (5,), (0,), torch="refuses")
 def defined_by_the_body_only(n: int) -> int:
     try:
         y = 10 // n

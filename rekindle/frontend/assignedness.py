@@ -1,0 +1,252 @@
+"""Definite assignment: which variables have a value where they are read.
+
+A variable that only some paths assign is *partial* behind them. Reading it emits a guard, which asks a flag:
+
+.. code-block:: text
+
+    for i in xs:                   %ok : bool = prim::Load[name="$assigned.y"]()
+        if i > 0:                  prim::If(%ok)
+            y = i                    block0():
+    return y             becomes       -> ()
+                                     block1():
+                                       prim::RaiseException("cannot access local variable 'y' …", "builtins.Unb…")
+                                       -> ()
+                                   %y : int = prim::Load[name="y"]()
+
+:func:`settle_guards` then removes the guards of reads that every path leads to with an assignment, and lets the
+assignments of the other variables set their flags.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.errors import InternalError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import Type, unify
+
+FLAG: Final = "$assigned."
+"""What the flag of a variable is called, before the variable's name."""
+
+FOREVER: Final = 2**63 - 1
+
+
+@dataclass(slots=True, frozen=True)
+class Partial:
+    """A variable that may not have been assigned. ``type`` is what it holds where it has.
+
+    ``tries`` are the ``try`` statements, by the identity of their trees, whose bodies may have assigned it before they
+    raised.
+    """
+
+    type: Type
+    tries: frozenset[int] = frozenset()
+
+    def joined(self, other: Partial) -> Partial:
+        return Partial(join(self.type, other.type), self.tries | other.tries)
+
+
+def join(a: Type, b: Type) -> Type:
+    """The type of a variable that holds the one or the other."""
+    found = unify(a, b, default_to_union=True)
+    if found is None:
+        raise InternalError(f"{a} and {b} have no type in common")
+    return found
+
+
+def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
+    """The text and the class of the error that Python raises where ``name`` is read and has no value. ``is_free``: a
+    function within the one that assigns it reads it."""
+    if is_free:
+        text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+        if sys.version_info < (3, 11):
+            text = f"free variable '{name}' referenced before assignment in enclosing scope"
+        return text, "builtins.NameError"
+    text = f"cannot access local variable '{name}' where it is not associated with a value"
+    if sys.version_info < (3, 11):
+        text = f"local variable '{name}' referenced before assignment"
+    return text, "builtins.UnboundLocalError"
+
+
+def stored_types(block: Block) -> dict[str, Type]:
+    """What the variables are that ``block`` assigns, the blocks within it included."""
+    found: dict[str, Type] = {}
+    _collect_stored(block, found)
+    return found
+
+
+def _collect_stored(block: Block, found: dict[str, Type]) -> None:
+    for node in block.nodes:
+        if node.kind == "prim::Store":
+            name = node.get_string("name")
+            before = found.get(name)
+            found[name] = node.input.type if before is None else join(before, node.input.type)
+        else:
+            for inner in node.blocks:
+                _collect_stored(inner, found)
+
+
+# ------------------------------------------------------------------------------------------- the pass
+
+
+def settle_guards(graph: Graph, guarded: set[str]) -> None:
+    """Decide the guards of the variables ``guarded``, in a graph of loads and stores.
+
+    Before: guards that read flags which nothing sets, and flags that ``del`` clears. After: no guard stands where the
+    variable is certainly assigned; the flag of each variable that has a guard left is false at the start of the graph,
+    and true after each assignment.
+    """
+    loads: list[Node] = []
+    _collect_flag_loads(graph.block, loads)
+    guards: dict[Node, bool] = {}
+    _Flow(guarded, guards).block(graph.block, frozenset())
+    left: set[str] = set()
+    for load in loads:
+        if _is_guard(load) and guards.get(load, True):  # proven, or never reached
+            load.output.uses[0].user.destroy()
+            load.destroy()
+        else:
+            left.add(load.get_string("name").removeprefix(FLAG))
+    _set_flags(graph.block, left)
+    if left:
+        with graph.inserting_before(graph.block.return_node.next):
+            false = graph.insert_constant(False)
+            for name in sorted(left):
+                graph.insert_node(_store(graph, FLAG + name, false))
+
+
+def _collect_flag_loads(block: Block, found: list[Node]) -> None:
+    for node in block.nodes:
+        if node.kind == "prim::Load" and node.get_string("name").startswith(FLAG):
+            found.append(node)
+        for inner in node.blocks:
+            _collect_flag_loads(inner, found)
+
+
+def _is_guard(load: Node) -> bool:
+    """Whether a flag is read to guard a read of the variable, and not to be kept."""
+    uses = load.output.uses
+    return len(uses) == 1 and uses[0].user.kind == "prim::If"
+
+
+def _store(graph: Graph, name: str, value: Value) -> Node:
+    return graph.create("prim::Store", [value], outputs=0, attributes={"name": name})
+
+
+def _set_flags(block: Block, names: set[str]) -> None:
+    """Let each assignment to one of ``names`` set its flag, and remove what is done to the flags of others."""
+    graph = block.graph
+    true: Value | None = None
+    for node in list(block.nodes):
+        for inner in node.blocks:
+            _set_flags(inner, names)
+        if node.kind != "prim::Store":
+            continue
+        name = node.get_string("name")
+        if name in names:
+            with graph.inserting_before(node):
+                true = graph.insert_constant(True)
+            _store(graph, FLAG + name, true).insert_after(node)
+        elif name.startswith(FLAG) and name.removeprefix(FLAG) not in names:
+            node.destroy()
+
+
+_State = frozenset[str] | None
+"""The variables that are certainly assigned; None where control never gets to."""
+
+
+def _both(a: _State, b: _State) -> _State:
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
+
+
+@dataclass(slots=True)
+class _Loop:
+    """What is certainly assigned where the body of a loop is left early."""
+
+    broken: _State = None
+    continued: _State = None
+
+
+@dataclass(slots=True)
+class _Flow:
+    """A forward analysis: the variables that are certainly assigned at each guard."""
+
+    names: set[str]
+    guards: dict[Node, bool]
+    """The loads of flags, and whether each path to them has assigned the variable."""
+    loops: list[_Loop] = field(default_factory=list)
+
+    def block(self, block: Block, state: _State) -> _State:
+        for node in block.nodes:
+            if state is None:
+                return None
+            state = self._node(node, state)
+        return state
+
+    def _node(self, node: Node, state: frozenset[str]) -> _State:
+        match node.kind:
+            case "prim::Store":
+                return self._store(node, state)
+            case "prim::Load":
+                name = node.get_string("name")
+                if name.startswith(FLAG) and _is_guard(node):
+                    self.guards[node] = self.guards.get(node, True) and name.removeprefix(FLAG) in state
+            case "prim::If":
+                passed = state
+                if node.input.node in self.guards:
+                    passed = state | {node.input.node.get_string("name").removeprefix(FLAG)}
+                return _both(self.block(node.blocks[0], passed), self.block(node.blocks[1], state))
+            case "prim::Loop":
+                return self._loop(node, state)
+            case "prim::ReturnStmt" | "prim::RaiseException":
+                return None
+            case "prim::BreakStmt":
+                self.loops[-1].broken = _both(self.loops[-1].broken, state)
+                return None
+            case "prim::ContinueStmt":
+                self.loops[-1].continued = _both(self.loops[-1].continued, state)
+                return None
+            case _:
+                for inner in node.blocks:
+                    self.block(inner, state)
+        return state
+
+    def _store(self, node: Node, state: frozenset[str]) -> frozenset[str]:
+        name = node.get_string("name")
+        if name in self.names:
+            return state | {name}
+        if name.startswith(FLAG):
+            return state - {name.removeprefix(FLAG)}
+        return state
+
+    def _loop(self, node: Node, state: frozenset[str]) -> _State:
+        body, condition = node.blocks
+        entered: _State = state
+        while True:
+            loop = _Loop()
+            self.loops.append(loop)
+            asked = self.block(condition, entered)
+            ended = _both(self.block(body, asked), loop.continued)
+            self.loops.pop()
+            again = _both(entered, ended)
+            if again == entered:
+                break
+            entered = again
+        first = self.block(condition, state)
+        later = None if ended is None else self.block(condition, ended)
+        is_endless = bool(condition.outputs) and bool(_constant(condition.outputs[0]))
+        count = _constant(node.inputs[0])
+        left = loop.broken
+        if not is_endless or count != FOREVER:
+            left = _both(left, later)
+            if not (is_endless and isinstance(count, int) and count > 0):
+                left = _both(left, first)
+        return left
+
+
+def _constant(value: Value) -> object:
+    return value.node.attributes.get("value") if value.node.kind == "prim::Constant" else None
