@@ -8,14 +8,14 @@ it requires a gradient.
       %z : Tensor = aten::relu(%y)                %y, %z : Float(*, *, device=cpu)
       return (%z)
 
-Operators are asked themselves (:mod:`rekindle.analysis.meta_runs`). Branches join, loops run until nothing changes.
-What is told holds whenever the value is there, as long as no autocast is on: of a value that something resizes, or that
-unknown code may reach, only what cannot change is told.
+Forward data-flow analysis: the rules of :mod:`rekindle.ops.result_types` are the transfer functions of operators,
+branches join, and loops are iterated to a fixed point. Nothing runs but operators on known numbers, to fold constants.
+Facts hold whenever the value exists, as long as no autocast is on and the default dtype is what it was: of a value that
+something resizes, or that unknown code may reach, only what cannot change is told.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -23,17 +23,16 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
-from rekindle.analysis.data_independence import ignores_data
 from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
-from rekindle.analysis.meta_runs import Several, Unknown, run_on_types, without_sizes
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Operator
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.registry import Operator, is_foreign
+from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 from rekindle.ir.types import (
     NONE,
     TENSOR,
     BoolType,
+    ComplexType,
     FloatType,
     IntType,
     ListType,
@@ -44,6 +43,8 @@ from rekindle.ir.types import (
     Type,
     unshaped,
 )
+from rekindle.ops.result_types import RESHAPING, result_facts
+from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown, join
 
 
 def propagate_types(
@@ -51,35 +52,31 @@ def propagate_types(
     input_types: Sequence[Type | None],
     *,
     grad_enabled: bool | None = None,
-    quickly: bool = False,
     every_branch: bool = False,
 ) -> dict[Value, Type]:
     """The types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
-    whether gradients are recorded when the graph runs; None where that is not known. ``quickly`` leaves out what would
-    have PyTorch load its formulas for tensors without data, which takes seconds, once in a process. With
-    ``every_branch`` types hold for branches too that are known not to be taken: such can be written into the graph.
+    whether gradients are recorded when the graph runs; None where that is not known. With ``every_branch`` types hold
+    for branches too that are known not to be taken: such can be written into the graph.
 
     Raises:
         ValueError: there are not as many types as inputs.
     """
     if len(input_types) != len(graph.inputs):
         raise ValueError(f"the graph takes {len(graph.inputs)} inputs, got {len(input_types)} types")
-    return _Propagation(graph, grad_enabled, quickly, every_branch).run(input_types)
+    return _Propagation(graph, grad_enabled, every_branch).run(input_types)
 
 
-def decided_branches(
-    graph: Graph, input_types: Sequence[Type | None], *, quickly: bool = False
-) -> list[tuple[Node, bool]]:
+def decided_branches(graph: Graph, input_types: Sequence[Type | None]) -> list[tuple[Node, bool]]:
     """The nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the first. Their
     conditions are not constants yet."""
-    propagation = _Propagation(graph, None, quickly, every_branch=False)
+    propagation = _Propagation(graph, None, every_branch=False)
     propagation.run(input_types)
     found = []
     for node in graph.find_nodes("prim::If"):
         condition = propagation.fact(node.inputs[0])
-        if isinstance(condition, _Constant) and node.inputs[0].node.kind != "prim::Constant":
+        if isinstance(condition, Constant) and node.inputs[0].node.kind != "prim::Constant":
             found.append((node, bool(condition.value)))
     return found
 
@@ -124,60 +121,10 @@ def _both_give(value: Value, type: Type) -> bool:
     return node.kind != "prim::If" or all(block.outputs[value.offset].type.is_subtype_of(type) for block in node.blocks)
 
 
-# Facts about a value while the analysis runs: a TensorType, a known Python value in a Constant, a list of facts for a
-# list that nobody writes to or a tuple, None where nothing is known.
-
-
-class _Constant:
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        same_type = isinstance(other, _Constant) and type(other.value) is type(self.value)
-        return same_type and other.value == self.value  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(repr(self.value))
-
-
-class _Every:
-    """A list of which the length is not known, but something of every item."""
-
-    __slots__ = ("item",)
-
-    def __init__(self, item: _Fact) -> None:
-        self.item = item
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Every) and self.item == other.item
-
-    def __hash__(self) -> int:
-        return hash(self.item)
-
-
-_Fact = TensorType | _Constant | _Every | tuple[Any, ...] | None
-
-_RESHAPING: Final = frozenset(
-    {
-        *("aten::resize_", "aten::resize_as_", "aten::set_", "aten::set_data", "aten::t_", "aten::transpose_"),
-        *("aten::swapaxes_", "aten::swapdims_", "aten::squeeze_", "aten::unsqueeze_", "aten::as_strided_"),
-        *(
-            "aten::_resize_output_",
-            "aten::sparse_resize_",
-            "aten::sparse_resize_and_clear_",
-            "aten::copy_sparse_to_sparse_",
-        ),
-    }
-)
-"""Kinds that change the sizes of what they write to."""
-
-
 def may_reshape(node: Node) -> bool:
     """Whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
     schema = node.schema
-    return node.kind in _RESHAPING or (schema is not None and any(argument.is_out for argument in schema.arguments))
+    return node.kind in RESHAPING or (schema is not None and any(argument.is_out for argument in schema.arguments))
 
 
 _PASSES_ON: Final = frozenset(
@@ -187,13 +134,6 @@ _PASSES_ON: Final = frozenset(
 
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
-
-_MISTAKEN: Final = frozenset({"aten::native_batch_norm", "aten::_batch_norm_impl_index"})
-"""Kinds that run on tensors without data give other sizes for than on real ones."""
-
-_KNOWN: dict[object, Any] = {}
-_MOST_KNOWN: Final = 4096
-"""How many answers of operators are kept."""
 
 
 class SteadyFacts:
@@ -222,16 +162,16 @@ class SteadyFacts:
 
 
 class _Propagation:
-    def __init__(self, graph: Graph, grad_enabled: bool | None, quickly: bool, every_branch: bool) -> None:
+    def __init__(self, graph: Graph, grad_enabled: bool | None, every_branch: bool) -> None:
         self.graph = graph
-        self.quickly = quickly
         self.every_branch = every_branch
         self.steady = SteadyFacts(graph)
         modes = [node for node in graph.all_nodes() if sets_modes(node)]
         self.grad_enabled = None if modes else grad_enabled
         self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
         """Whether nothing turns on autocast, or may."""
-        self.facts: dict[Value, _Fact] = {}
+        self.default_dtype = torch.get_default_dtype()
+        self.facts: dict[Value, Fact] = {}
 
     def run(self, input_types: Sequence[Type | None]) -> dict[Value, Type]:
         for value, type in zip(self.graph.inputs, input_types, strict=True):
@@ -241,7 +181,7 @@ class _Propagation:
 
     # ------------------------------------------------------------------------------------------------------------ facts
 
-    def set(self, value: Value, fact: _Fact) -> None:
+    def set(self, value: Value, fact: Fact) -> None:
         """Note what is known of ``value``, less what may change under its hands."""
         if isinstance(fact, TensorType):
             fact = self.steady.of(value, fact)
@@ -249,12 +189,12 @@ class _Propagation:
             fact = None
         self.facts[value] = fact
 
-    def fact(self, value: Value) -> _Fact:
+    def fact(self, value: Value) -> Fact:
         return self.facts.get(value)
 
     # ----------------------------------------------------------------------------------------------------------- visits
 
-    def block(self, block: Block) -> list[_Fact]:
+    def block(self, block: Block) -> list[Fact]:
         for node in block.nodes:
             self.node(node)
         return [self.fact(value) for value in block.outputs]
@@ -275,7 +215,7 @@ class _Propagation:
                 self.forget(block)
             self.set_outputs(node, self.results(node))
 
-    def set_outputs(self, node: Node, facts: Sequence[_Fact]) -> None:
+    def set_outputs(self, node: Node, facts: Sequence[Fact]) -> None:
         for index, output in enumerate(node.outputs):
             self.set(output, facts[index] if len(facts) == len(node.outputs) else None)
 
@@ -287,12 +227,12 @@ class _Propagation:
 
     def visit_if(self, node: Node) -> None:
         condition = self.fact(node.inputs[0])
-        if isinstance(condition, _Constant) and not self.every_branch:
+        if isinstance(condition, Constant) and not self.every_branch:
             results = [self.block(block) for block in node.blocks]
             self.set_outputs(node, results[0 if condition.value else 1])
             return
         then, otherwise = (self.block(block) for block in node.blocks)
-        self.set_outputs(node, [_join(a, b) for a, b in zip(then, otherwise, strict=True)])
+        self.set_outputs(node, [join(a, b) for a, b in zip(then, otherwise, strict=True)])
 
     def visit_loop(self, node: Node) -> None:
         body = node.blocks[0]
@@ -306,7 +246,7 @@ class _Propagation:
             for parameter, fact in zip(body.inputs[1:], carried, strict=True):
                 self.set(parameter, fact)
             results = self.block(body)[1:]
-            joined = [_join(a, b) for a, b in zip(carried, results, strict=True)]
+            joined = [join(a, b) for a, b in zip(carried, results, strict=True)]
             if joined == carried:
                 break
             carried = joined if turn + 1 < _MOST_TURNS else [None] * len(joined)
@@ -314,7 +254,7 @@ class _Propagation:
 
     # -------------------------------------------------------------------------------------------------------- operators
 
-    def results(self, node: Node) -> Sequence[_Fact]:
+    def results(self, node: Node) -> Sequence[Fact]:
         kind = node.kind
         if kind == "prim::Constant":
             return [_constant(node)]
@@ -323,7 +263,7 @@ class _Propagation:
             return [tuple(inputs)]
         if kind in ("prim::TupleUnpack", "prim::ListUnpack"):
             count = len(node.outputs)
-            items = [inputs[0].item] * count if isinstance(inputs[0], _Every) else _items(inputs[0])
+            items = [inputs[0].item] * count if isinstance(inputs[0], Every) else _items(inputs[0])
             known = items if len(items) == count else [None] * count
             return [_told(output) or item for output, item in zip(node.outputs, known, strict=True)]
         if kind in ("prim::TupleIndex", "aten::__getitem__"):
@@ -331,139 +271,87 @@ class _Propagation:
         if kind in _PASSES_ON:
             return [_told(node.output) or inputs[0]]
         if kind in GUARDS:
-            return [_Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
+            return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
         operator = node.operator
         if operator is None or kind in FRESH or node.blocks or has_side_effects(node):
             return []
         if is_conservative(node) and kind not in _VIEWS_ONLY:
             return []
-        return self.ask(node, operator, inputs)
-
-    def ask(self, node: Node, operator: Operator, inputs: list[_Fact]) -> Sequence[_Fact]:
-        """Have the operator run on what is known of its inputs."""
         arguments = [_argument(value.type, fact) for value, fact in zip(node.inputs, inputs, strict=True)]
-        if any(argument is _NOTHING for argument in arguments) or not self.is_worth_asking(node, arguments):
-            return []
-        if _lacks_name(operator, arguments):
-            return []
-        defaults = torch.get_default_dtype(), torch.get_default_device()
-        key = (
-            operator,
-            self.quickly,
-            defaults,
-            tuple(output.type for output in node.outputs),
-            _freeze(node.attributes),
-            _freeze(arguments),
-        )
-        found = _KNOWN.get(key, _NOTHING)
-        if found is _NOTHING:
-            if len(_KNOWN) >= _MOST_KNOWN:
-                _KNOWN.clear()
-            found = _KNOWN[key] = _run(node, operator, arguments, self.quickly)
-        if found is None:
-            return []
-        results = [found] if len(node.outputs) == 1 else found
-        if not isinstance(results, list):
-            return []
-        unsure = any(isinstance(leaf, TensorType) and leaf.requires_grad is None for leaf in _flat(arguments))
-        return [self.adjust(result, unsure) for result in results]
-
-    def is_worth_asking(self, node: Node, arguments: list[Any]) -> bool:
-        """Whether the operator computes something of what is known, that no mode changes."""
         if all(_is_simple(output.type) for output in node.outputs):
-            return node.operator is not None and not node.operator.is_nondeterministic
-        return self.is_steady and all(_may_be_told(output.type) for output in node.outputs)
+            folded = _fold(node, operator, arguments)
+            if folded is not None:
+                return [folded]
+        elif not self.is_steady or not all(_may_be_told(output.type) for output in node.outputs):
+            return []
+        found = result_facts(operator.schema, arguments, default_dtype=self.default_dtype, attributes=node.attributes)
+        is_new = not operator.passes_on and not any(result.alias for result in operator.schema.returns)
+        return [self.adjust(result, is_new) for result in found]
 
-    def adjust(self, result: Any, unsure: bool) -> _Fact:
-        """``result`` of an operator, less what depends on the recording of gradients, or on whether an argument has
-        one."""
+    def adjust(self, result: Fact, is_new: bool) -> Fact:
+        """``result`` of an operator, less what depends on the recording of gradients. ``is_new`` says that it is not
+        one of the arguments, which would require a gradient all the same."""
         if isinstance(result, TensorType):
-            if not result.requires_grad or (self.grad_enabled and not unsure):
+            if result.requires_grad is False or self.grad_enabled:
                 return result
-            return replace(result, requires_grad=False if self.grad_enabled is False else None)
-        if isinstance(result, Several):
-            return _Every(self.adjust(result[0], unsure)) if result else None
-        if isinstance(result, list):
-            return tuple(self.adjust(part, unsure) for part in result)
-        return result if isinstance(result, (_Constant, tuple)) else None
-
-
-_NAMES: Final = frozenset({"ScalarType", "Layout", "MemoryFormat"})
-"""Types whose values are numbers here, of which few mean something: PyTorch may crash on another."""
-
-
-def _lacks_name(operator: Operator, arguments: Sequence[Any]) -> bool:
-    """Whether a dtype, a layout or a memory format is not known."""
-    return any(
-        isinstance(value, Unknown) and (argument.spelling or "").rstrip("?") in _NAMES
-        for value, argument in zip(arguments, operator.schema.arguments, strict=False)
-    )
+            return replace(result, requires_grad=False if self.grad_enabled is False and is_new else None)
+        if isinstance(result, Every):
+            return Every(self.adjust(result.item, is_new))
+        if isinstance(result, tuple):
+            return tuple(self.adjust(part, is_new) for part in result)
+        return result
 
 
 _MOST_TURNS: Final = 6
 """How often the body of a loop is gone over before all that it carries is given up."""
 
+
+# ---------------------------------------------------------------------------------------------------- constant folding
+
+
+_NAMED: Final = {"ScalarType": DTYPES, "Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS}
+"""Types whose values are numbers here, of which few mean something: PyTorch may crash on another."""
+
+
+def _fold(node: Node, operator: Operator, arguments: Sequence[Fact]) -> Fact:
+    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed."""
+    if len(node.outputs) != 1 or operator.is_nondeterministic or is_foreign(node.kind):
+        return None
+    values = [_value(value.type, argument) for value, argument in zip(node.inputs, arguments, strict=True)]
+    if any(value is _NOTHING for value in values) or not _names_exist(operator, values):
+        return None
+    if any(isinstance(leaf, (str, int)) and _is_large(leaf) for leaf in _flat(values)):
+        return None
+    try:
+        result = operator.operation_of(node)(*values)
+    except Exception:
+        return None
+    return Constant(result) if _is_plain(result) else None
+
+
 _NOTHING: Final = object()
 
 
-_CHOICES: Final = ("ScalarType", "Layout", "MemoryFormat")
-"""What schemas call ints that stand for one of a few things. PyTorch may crash where one stands for nothing."""
+def _value(type: Type, fact: Fact) -> Any:
+    """The Python value that a fact stands for; ``_NOTHING`` if it is not known."""
+    if isinstance(fact, Constant):
+        return fact.value
+    if isinstance(fact, tuple):
+        parts = type.contained if isinstance(type, TupleType) else type.contained[:1] * len(fact)
+        values = [_value(part, inner) for part, inner in zip(parts, fact, strict=False)]
+        if len(values) != len(fact) or any(value is _NOTHING for value in values):
+            return _NOTHING
+        return tuple(values) if isinstance(type, TupleType) else values
+    return _NOTHING
 
 
-def _has_unknown_choice(operator: Operator, arguments: Sequence[Any]) -> bool:
-    declared = operator.schema.arguments
-    return any(
-        isinstance(value, Unknown) and (argument.spelling or "").rstrip("?") in _CHOICES
-        for argument, value in zip(declared, arguments, strict=False)
-    )
-
-
-def _run(node: Node, operator: Operator, arguments: list[Any], quickly: bool) -> Any:
-    """What comes out: types of tensors, or a constant where no tensor is involved."""
-    operation = operator.operation_of(node)
-    simple = all(_is_simple(output.type) for output in node.outputs)
-    if not simple:
-        if _has_unknown_choice(operator, arguments):
-            return None
-        found = run_on_types(operation, arguments, on_data=ignores_data(operator), only_on_data=quickly)
-        return without_sizes(found) if node.kind in _MISTAKEN else found
-    if len(node.outputs) != 1:
-        return None
-    return _compute(node, operation, arguments)
-
-
-def _compute(node: Node, operation: Any, arguments: list[Any]) -> _Fact:
-    """The result of an operator on numbers, and on the sizes and properties of tensors."""
-    tensors = [argument for argument in arguments if isinstance(argument, TensorType)]
-    if len(tensors) == 1 and len(arguments) <= 2 and tensors[0] is arguments[0]:
-        return _property(node.kind, tensors[0], arguments[1:])
-    if tensors or any(isinstance(leaf, (Unknown, TensorType)) for leaf in _flat(arguments)):
-        return None
-    if any(isinstance(leaf, (str, int)) and _is_large(leaf) for leaf in _flat(arguments)):
-        return None
-    try:
-        result = operation(*arguments)
-    except Exception:
-        return None
-    return _Constant(result) if _is_plain(result) else None
-
-
-def _property(kind: str, tensor: TensorType, rest: list[Any]) -> _Fact:
-    """What an operator tells of a tensor, without its data."""
-    sizes = tensor.sizes
-    if kind == "prim::dtype" and tensor.dtype is not None:
-        return _Constant(number_of(tensor.dtype))
-    if kind == "aten::dim" and sizes is not None:
-        return _Constant(len(sizes))
-    if kind in ("aten::size", "aten::len") and sizes is not None:
-        lengths = tuple(None if size is None else _Constant(size) for size in sizes)
-        if kind == "aten::size" and not rest:
-            return lengths
-        index = rest[0] if rest else 0
-        return lengths[index] if isinstance(index, int) and -len(lengths) <= index < len(lengths) else None
-    if kind == "aten::numel" and sizes is not None and None not in sizes:
-        return _Constant(math.prod(size or 0 for size in sizes))
-    return None
+def _names_exist(operator: Operator, values: Sequence[object]) -> bool:
+    """Whether all numbers that name dtypes, layouts and memory formats name one."""
+    for value, argument in zip(values, operator.schema.arguments, strict=False):
+        table = _NAMED.get((argument.spelling or "").rstrip("?"))
+        if table is not None and isinstance(value, int) and not 0 <= value < len(table):
+            return False
+    return True
 
 
 def _is_large(leaf: int | str) -> bool:
@@ -483,7 +371,7 @@ def _is_large_result(value: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------- facts and types
 
 
-def _fact_of(type: Type | None) -> _Fact:
+def _fact_of(type: Type | None) -> Fact:
     if isinstance(type, TensorType):
         return type
     if isinstance(type, TupleType):
@@ -491,18 +379,18 @@ def _fact_of(type: Type | None) -> _Fact:
     return None
 
 
-def _type_of(declared: Type, fact: _Fact) -> Type:
+def _type_of(declared: Type, fact: Fact) -> Type:
     """The type that a value has by what is known; a subtype of the declared one without its refinements."""
     if isinstance(fact, TensorType) and isinstance(declared, (TensorType, OptionalType)):
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):
         return declared.with_contained([_type_of(t, f) for t, f in zip(declared.elements, fact, strict=True)])
-    if isinstance(fact, _Constant) and fact.value is None and NONE.is_subtype_of(declared):
+    if isinstance(fact, Constant) and fact.value is None and NONE.is_subtype_of(declared):
         return NONE  # otherwise it stands where nobody comes
     return unshaped(declared)
 
 
-def _constant(node: Node) -> _Fact:
+def _constant(node: Node) -> Fact:
     value = node.attributes.get("value")
     try:
         found = constant_value(value, node.output.type)
@@ -511,63 +399,44 @@ def _constant(node: Node) -> _Fact:
     return _fact_of_value(found)
 
 
-def _fact_of_value(value: Any) -> _Fact:
+def _fact_of_value(value: Any) -> Fact:
     if isinstance(value, torch.Tensor):
         return replace(TensorType.of(value), strides=None)
     if isinstance(value, (list, tuple)):
         return tuple(_fact_of_value(part) for part in value)
     if value is None or isinstance(value, (bool, int, float, complex, str, torch.device)):
-        return _Constant(value)
+        return Constant(value)
     return None
 
 
-def _join(a: _Fact, b: _Fact) -> _Fact:
-    """What is true of both."""
-    if isinstance(a, TensorType) and isinstance(b, TensorType):
-        return a.merge(b)
-    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        return tuple(_join(x, y) for x, y in zip(a, b, strict=True))
-    return a if isinstance(a, (_Constant, _Every)) and a == b else None
-
-
-def _told(value: Value) -> _Fact:
+def _told(value: Value) -> Fact:
     """What the graph itself says of a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
-def _items(fact: _Fact) -> Sequence[_Fact]:
-    if isinstance(fact, _Constant) and isinstance(fact.value, (list, tuple)):
-        return [_Constant(part) for part in fact.value]
+def _items(fact: Fact) -> Sequence[Fact]:
+    if isinstance(fact, Constant) and isinstance(fact.value, (list, tuple)):
+        return [Constant(part) for part in fact.value]
     return fact if isinstance(fact, tuple) else []
 
 
-def _item(fact: _Fact, index: _Fact) -> _Fact:
-    if isinstance(fact, _Every):
+def _item(fact: Fact, index: Fact) -> Fact:
+    if isinstance(fact, Every):
         return fact.item
     items = _items(fact)
-    number = index.value if isinstance(index, _Constant) else None
+    number = index.value if isinstance(index, Constant) else None
     return items[number] if isinstance(number, int) and -len(items) <= number < len(items) else None
 
 
-def _argument(type: Type, fact: _Fact) -> Any:
-    """What to give an operator for a value: itself, the type of a tensor, or what stands for something unknown."""
-    if isinstance(fact, _Constant):
-        return fact.value
-    if isinstance(fact, TensorType):
-        is_told = fact.dtype is not None and fact.device is not None and fact.sizes is not None
-        return fact if is_told else _NOTHING
-    if isinstance(fact, tuple):
-        parts = type.contained if isinstance(type, TupleType) else type.contained * len(fact)
-        if len(parts) != len(fact):
-            return _NOTHING
-        arguments = [_argument(part, inner) for part, inner in zip(parts, fact, strict=True)]
-        if any(argument is _NOTHING for argument in arguments):
-            return _NOTHING
-        return arguments if isinstance(type, ListType) else tuple(arguments)
-    kinds = {IntType: "int", FloatType: "float", BoolType: "bool", NumberType: "number"}
-    kind = next((kind for python, kind in kinds.items() if isinstance(type, python)), None)
-    # An int, a float and a complex promote differently.
-    return _NOTHING if kind in (None, "number") else Unknown(str(kind))
+def _argument(type: Type, fact: Fact) -> Fact:
+    """What a rule is told of an argument: of a number that is not known, what kind it is of."""
+    if fact is not None:
+        return fact
+    if isinstance(type, TensorType):
+        return TENSOR
+    kinds = {IntType: "int", FloatType: "float", BoolType: "bool", ComplexType: "complex", NumberType: "number"}
+    kind = kinds.get(type.__class__)
+    return None if kind is None else Unknown(kind)
 
 
 def _is_simple(type: Type) -> bool:

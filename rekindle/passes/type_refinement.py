@@ -29,20 +29,18 @@ ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_f
 
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
-    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells. ``quickly`` leaves out
-    operators whose result types take PyTorch a second, once in a process, to load the formulas for."""
+    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells."""
 
     name: ClassVar[str] = "type_refinement"
 
     only_if_asked: bool = False
-    quickly: bool = False
 
     def run(self, graph: Graph) -> bool:
         if self.only_if_asked and not any(node.kind in ASKS for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
         decided = self._decide(graph, inputs)
-        types = propagate_types(graph, inputs, quickly=self.quickly, every_branch=True)
+        types = propagate_types(graph, inputs, every_branch=True)
         if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
             return decided
         return refine_types(graph, types) or decided
@@ -50,7 +48,7 @@ class TypeRefinement:
     def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
         """Take the branches that are known to be taken."""
         changed = False
-        for node, first in decided_branches(graph, inputs, quickly=self.quickly):
+        for node, first in decided_branches(graph, inputs):
             if may_change("decide", node):
                 with graph.inserting_before(node):
                     node.replace_input(0, graph.insert_constant(first))

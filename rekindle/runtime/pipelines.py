@@ -55,7 +55,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     Peephole(),
     ConstantPropagation(),
     LowerSimpleTuples(),
-    TypeRefinement(only_if_asked=True, quickly=True),
+    TypeRefinement(only_if_asked=True),
     Peephole(),
     ConstantPropagation(),
     DeadCodeElimination(),

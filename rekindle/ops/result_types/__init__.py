@@ -1,0 +1,101 @@
+"""Result types: rules that say what is known of the results of operators, given what is known of their arguments.
+
+.. code-block:: text
+
+    aten::matmul(Float(*, 4), Float(4, 8))  ->  Float(*, 8)
+    aten::sum(Long(*, *), dim=[0])          ->  Long(*)
+    aten::add(Half(*), 0-dimensional Float) ->  Half(*)
+
+A rule is proven, not observed: what it says holds for all sizes, strides and numbers for which the operator succeeds,
+as long as no autocast is on. Nothing runs. An operator without a rule has results of which nothing is known.
+
+Each family of operators has a table of rules by name. In-place operators follow from the rule of their first
+argument: it keeps its dtype, device and sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import torch
+
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import TENSOR, TensorType
+from rekindle.ops.result_types import (
+    elementwise,
+    factories,
+    indexing,
+    linalg,
+    matmul,
+    neural,
+    properties,
+    reductions,
+    views,
+)
+from rekindle.ops.result_types.call import Call, may_hold_tensor
+from rekindle.ops.result_types.facts import Fact
+from rekindle.ops.result_types.rules import Rule
+
+_FAMILIES: Final = (elementwise, reductions, views, matmul, neural, factories, indexing, linalg)
+
+
+def _tables() -> dict[str, Rule]:
+    found: dict[str, Rule] = {**views.PRIM_RULES}
+    for family in _FAMILIES:
+        for name, rule in family.RULES.items():
+            found[f"aten::{name}"] = rule
+    return found
+
+
+RULES: Final[Mapping[str, Rule]] = _tables()
+"""Rules of operators that return tensors, or lists of them, by the kind of node."""
+
+PROPERTIES: Final[Mapping[str, Rule]] = properties.RULES
+"""Rules of operators that return a number, or another fact about a tensor."""
+
+
+RESHAPING: Final = frozenset(
+    {
+        *("aten::resize_", "aten::resize_as_", "aten::set_", "aten::set_data", "aten::t_", "aten::transpose_"),
+        *("aten::swapaxes_", "aten::swapdims_", "aten::squeeze_", "aten::unsqueeze_", "aten::as_strided_"),
+        *("aten::_resize_output_", "aten::sparse_resize_", "aten::sparse_resize_and_clear_", "aten::addbmm_"),
+        "aten::copy_sparse_to_sparse_",
+    }
+)
+"""Kinds that change the sizes of what they write to."""
+
+
+def result_facts(
+    schema: FunctionSchema,
+    arguments: Sequence[Fact],
+    *,
+    default_dtype: torch.dtype | None,
+    attributes: Mapping[str, object] | None = None,
+) -> Sequence[Fact]:
+    """Return what is known of each result of a call; nothing at all if no rule applies.
+
+    ``arguments`` are facts in the order of the schema. ``default_dtype`` is that of the process when the graph runs,
+    None if it is not known. Whether results require a gradient holds for runs that record gradients.
+    """
+    returns = schema.returns
+    rule = PROPERTIES.get(schema.name)
+    if rule is None:
+        if not all(may_hold_tensor(result.type) for result in returns):
+            return ()
+        rule = RULES.get(schema.name)
+    call = Call(schema, arguments, default_dtype, attributes or {})
+    if schema.arguments and _is_written(schema.arguments[0]):
+        return _in_place(call) if len(returns) == 1 else ()
+    if rule is None or any(argument.is_out for argument in schema.arguments):
+        return ()
+    return rule(call)
+
+
+def _is_written(argument: Argument) -> bool:
+    return argument.alias is not None and argument.alias.is_write and argument.type == TENSOR
+
+
+def _in_place(call: Call) -> Sequence[Fact]:
+    given = call.first
+    return (TensorType(given.dtype, given.device, None if call.schema.name in RESHAPING else given.sizes),)

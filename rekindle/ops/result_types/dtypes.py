@@ -1,0 +1,240 @@
+"""Dtypes of results: type promotion, and the dtypes that arguments name.
+
+A dtype rule maps a call to the dtype of a result, None where it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import product
+from typing import Final, TypeAlias
+
+import torch
+
+from rekindle.ir.types import TensorType
+from rekindle.ops.result_types.call import Call, number_kind
+from rekindle.ops.result_types.facts import Constant, Fact
+
+DtypeRule: TypeAlias = Callable[[Call], torch.dtype | None]
+
+_COMPLEX_OF: Final = {
+    torch.float16: torch.complex32,
+    torch.float32: torch.complex64,
+    torch.float64: torch.complex128,
+}
+REAL_OF: Final = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
+
+
+def complex_of(dtype: torch.dtype | None) -> torch.dtype | None:
+    """Return the complex dtype whose parts are of ``dtype``."""
+    return None if dtype is None else _COMPLEX_OF.get(dtype, dtype if dtype.is_complex else None)
+
+
+def real_of(dtype: torch.dtype | None) -> torch.dtype | None:
+    """Return the dtype of the absolute value of numbers of ``dtype``."""
+    return None if dtype is None else REAL_OF.get(dtype, dtype)
+
+
+def is_integral(dtype: torch.dtype) -> bool:
+    """Return whether ``dtype`` is an integer dtype or bool."""
+    return not dtype.is_floating_point and not dtype.is_complex
+
+
+def may_require_grad(dtype: torch.dtype | None) -> bool:
+    """Return whether tensors of ``dtype`` may require a gradient; True if it is not known."""
+    return dtype is None or dtype.is_floating_point or dtype.is_complex
+
+
+def promote_types(a: torch.dtype | None, b: torch.dtype | None) -> torch.dtype | None:
+    """Return the smallest dtype to which both can be cast; None if there is none, or one is not known."""
+    if a is None or b is None:
+        return None
+    try:
+        return torch.promote_types(a, b)
+    except RuntimeError:
+        return None
+
+
+# ------------------------------------------------------------------------------------------------------ type promotion
+
+_CATEGORIES: Final = ("tensor", "scalar tensor", "number")
+"""Operands in the order of their priority: a dtype of a later category counts only where its kind is higher."""
+
+_KINDS: Final = ("bool", "int", "float", "complex")
+
+
+def promoted(operands: Iterable[Fact], default_dtype: torch.dtype | None) -> torch.dtype | None:
+    """Return ``torch.result_type`` of the operands: types of tensors, and numbers.
+
+    A tensor of unknown rank may have no dimensions, and an unknown number may be of any kind: all combinations must
+    give the same dtype.
+    """
+    choices = [_operand_choices(operand, default_dtype) for operand in operands]
+    if not all(choices):
+        return None
+    found = {_combine(chosen) for chosen in product(*choices)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tuple[int, torch.dtype]]:
+    """Return what the operand may be: category and dtype. Nothing if that is not known."""
+    if isinstance(operand, TensorType):
+        if operand.dtype is None:
+            return ()
+        if operand.rank is None:
+            return (0, operand.dtype), (1, operand.dtype)
+        return ((0 if operand.rank else 1, operand.dtype),)
+    kind = number_kind(operand)
+    found = [_dtype_of_number(each, default) for each in (_KINDS if kind == "number" else (kind,))]
+    return [(2, dtype) for dtype in found if dtype is not None] if None not in found else ()
+
+
+def _dtype_of_number(kind: str | None, default: torch.dtype | None) -> torch.dtype | None:
+    if kind == "bool":
+        return torch.bool
+    if kind == "int":
+        return torch.int64
+    if kind == "float":
+        return default
+    return complex_of(default) if kind == "complex" else None
+
+
+@cache
+def _combine(operands: tuple[tuple[int, torch.dtype], ...]) -> torch.dtype | None:
+    """Return the common dtype, as ``at::native::result_type`` computes it."""
+    found: torch.dtype | None = None
+    for category in reversed(range(len(_CATEGORIES))):
+        dtypes = [dtype for each, dtype in operands if each == category]
+        if not dtypes:
+            continue
+        common: torch.dtype | None = dtypes[0]
+        for dtype in dtypes[1:]:
+            common = promote_types(common, dtype)
+        if common is None:
+            return None
+        found = common if found is None else _combine_categories(common, found)
+        if found is None:
+            return None
+    return found
+
+
+def _combine_categories(higher: torch.dtype, lower: torch.dtype) -> torch.dtype | None:
+    if higher.is_complex:
+        return higher
+    if higher.is_floating_point:
+        return complex_of(higher) or promote_types(higher, lower) if lower.is_complex else higher
+    if higher == torch.bool or lower.is_floating_point or lower.is_complex:
+        return promote_types(higher, lower)
+    return higher
+
+
+# --------------------------------------------------------------------------------------------------------------- rules
+
+
+def of(name: str) -> DtypeRule:
+    """The dtype of the tensor ``name``."""
+    return lambda call: call.tensor(name).dtype
+
+
+def first(call: Call) -> torch.dtype | None:
+    """The dtype of the first argument."""
+    return call.first.dtype
+
+
+def always(dtype: torch.dtype) -> DtypeRule:
+    """The same dtype each time."""
+    return lambda call: dtype
+
+
+def unknown(call: Call) -> torch.dtype | None:
+    """Nothing is known."""
+    return None
+
+
+def promotion(*names: str) -> DtypeRule:
+    """The common dtype of these arguments, of those that the overload has."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        operands = [call.fact(name) for name in names if call.has(name)]
+        operands = [operand for operand in operands if operand != Constant(None)]
+        return promoted(operands, call.default_dtype) if operands else None
+
+    return rule
+
+
+def list_promotion(name: str) -> DtypeRule:
+    """The common dtype of the tensors in a list."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        items = call.list_of_tensors(name)
+        return promoted(items, call.default_dtype) if items else None
+
+    return rule
+
+
+def floating(rule: DtypeRule) -> DtypeRule:
+    """The default dtype for integers and bools, otherwise the dtype of ``rule``."""
+
+    def to_float(call: Call) -> torch.dtype | None:
+        found = rule(call)
+        return call.default_dtype if found is not None and is_integral(found) else found
+
+    return to_float
+
+
+def only_floating(rule: DtypeRule) -> DtypeRule:
+    """What ``rule`` says where it is a floating or complex dtype; nothing for integers and bools."""
+
+    def not_int(call: Call) -> torch.dtype | None:
+        found = rule(call)
+        return None if found is None or is_integral(found) else found
+
+    return not_int
+
+
+def list_agreement(name: str) -> DtypeRule:
+    """The dtype of the tensors in a list, if it is one."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        items = call.list_of_tensors(name) or ()
+        found = {item.dtype for item in items}
+        return found.pop() if len(found) == 1 else None
+
+    return rule
+
+
+def summed(rule: DtypeRule) -> DtypeRule:
+    """int64 for integers and bools, otherwise the dtype of ``rule``."""
+
+    def accumulated(call: Call) -> torch.dtype | None:
+        found = rule(call)
+        return torch.int64 if found is not None and is_integral(found) else found
+
+    return accumulated
+
+
+def real(rule: DtypeRule) -> DtypeRule:
+    """The dtype of the real part of what ``rule`` says."""
+    return lambda call: real_of(rule(call))
+
+
+def to_complex(rule: DtypeRule) -> DtypeRule:
+    """The complex dtype of what ``rule`` says."""
+    return lambda call: complex_of(rule(call))
+
+
+def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
+    """The dtype that the argument ``name`` names; what ``otherwise`` says if it is None."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        if call.is_none(name):
+            return otherwise(call)
+        return call.dtype(name)
+
+    return rule
+
+
+def default(call: Call) -> torch.dtype | None:
+    """The default dtype."""
+    return call.default_dtype

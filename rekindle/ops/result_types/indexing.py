@@ -1,0 +1,352 @@
+"""Indexing, gathering and scattering, joining, sorting, searching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Final
+
+import torch
+
+from rekindle.ir.types import TensorType
+from rekindle.ops.result_types import dtypes, sizes
+from rekindle.ops.result_types.call import Call, Sizes
+from rekindle.ops.result_types.dtypes import always, first, list_promotion, summed
+from rekindle.ops.result_types.facts import Constant, Every, Fact
+from rekindle.ops.result_types.rules import (
+    FIRST,
+    NEVER,
+    SOME,
+    Result,
+    Rule,
+    Rules,
+    SizesRule,
+    each,
+    first_device,
+    several,
+    tensor,
+    unknown_sizes,
+)
+from rekindle.ops.result_types.sizes import axis, broadcast, product, replaced, unknown_of
+
+_INT64: Final = always(torch.int64)
+
+
+# ------------------------------------------------------------------------------------------------------------- indexing
+
+
+def _indexed(call: Call) -> Sizes | None:
+    """Advanced indexing: adjacent indices leave their dimensions where they are, others put them in front. Masks take
+    several dimensions, and give one of unknown size."""
+    known, items = call.first.sizes, call.items("indices")
+    if known is None or items is None:
+        return None
+    rest: list[int | None] = list(known)
+    found: Sizes | None = ()
+    before: list[int | None] = []
+    between: list[list[int | None]] = [[]]
+    places: list[int] = []
+    for place, item in enumerate(items):
+        if item == Constant(None):
+            between[-1].append(rest.pop(0) if rest else None)
+            continue
+        taken, result = _index_sizes(item)
+        if taken is None or len(rest) < taken:
+            return None
+        del rest[:taken]
+        found = broadcast(found, result)
+        places.append(place)
+        between.append([])
+    if found is None or not places:
+        return None if places else known
+    is_adjacent = places == list(range(places[0], places[-1] + 1))
+    if is_adjacent:
+        before = between[0]
+        return (*before, *found, *between[-1], *rest)
+    return (*found, *(size for part in between for size in part), *rest)
+
+
+def _index_sizes(item: Fact) -> tuple[int | None, Sizes | None]:
+    """Return how many dimensions an index takes, and the sizes of what it gives."""
+    if not isinstance(item, TensorType) or item.dtype is None or item.rank is None:
+        return None, None
+    if item.dtype in (torch.bool, torch.uint8):
+        return item.rank, (None,)
+    return 1, item.sizes
+
+
+def _index_select(call: Call) -> Sizes | None:
+    index = call.tensor("index").sizes
+    count = 1 if index == () else index[0] if index else None
+    return replaced(call.first.sizes, axis(call.int("dim"), call.first.rank), count)
+
+
+def _taken_along(call: Call) -> Sizes | None:
+    """The index and the tensor are broadcast but for the dimension; without one the tensor is flattened."""
+    index = call.tensor("indices")
+    if call.is_none("dim"):
+        return (None if index.sizes is None else product(index.sizes),)
+    return unknown_of(index.rank)
+
+
+def _scattered() -> Result:
+    return tensor(first, sizes.first, device=first_device, flow=FIRST)
+
+
+def _masked(call: Call) -> Sizes:
+    return (None,)
+
+
+def _one_hot_places(call: Call) -> Sizes:
+    return (None, call.first.rank)
+
+
+# -------------------------------------------------------------------------------------------------------------- joining
+
+
+def _is_skipped(tensor: TensorType) -> bool | None:
+    """Return whether ``cat`` passes over a tensor: an empty vector fits everywhere. None if it is not known."""
+    if tensor.sizes is None:
+        return None
+    return (
+        False if len(tensor.sizes) != 1 or tensor.sizes[0] not in (0, None) else True if tensor.sizes[0] == 0 else None
+    )
+
+
+def _joined(dim: Callable[[Call, int], int | None], grown: Callable[[Sizes], Sizes] = lambda given: given) -> SizesRule:
+    """Sizes of a concatenation: equal but for one dimension, where they add up."""
+
+    def rule(call: Call) -> Sizes | None:
+        tensors = call.list_of_tensors("tensors")
+        if not tensors:
+            item = _item_of(call)
+            return None if item is None or (item.rank or 0) < 2 else unknown_of(item.rank)
+        counted = [None if t.sizes is None else grown(t.sizes) for t in tensors]
+        matrices = [given for given in counted if given is not None and len(given) > 1]
+        if not matrices:
+            return _joined_vectors(counted)
+        rank = len(matrices[0])
+        place = axis(dim(call, rank), rank)
+        if any(len(given) != rank for given in matrices) or place is None:
+            return unknown_of(rank) if all(len(given) == rank for given in matrices) else None
+        found = list(reduce(lambda a, b: tuple(map(sizes.same, a, b)), matrices))
+        found[place] = _total(counted, place, rank)
+        return tuple(found)
+
+    return rule
+
+
+def _item_of(call: Call) -> TensorType | None:
+    fact = call.fact("tensors")
+    return fact.item if isinstance(fact, Every) and isinstance(fact.item, TensorType) else None
+
+
+def _joined_vectors(counted: Sequence[Sizes | None]) -> Sizes | None:
+    """One dimension if all are vectors, and at least one is known to be there."""
+    if any(given is None or len(given) != 1 for given in counted):
+        return None
+    return (_total(counted, 0, 1),)
+
+
+def _total(counted: Sequence[Sizes | None], place: int, rank: int) -> int | None:
+    total = 0
+    for given in counted:
+        if given is None or (len(given) != rank and given != (0,)):
+            return None
+        size = given[place] if len(given) == rank else 0
+        if size is None:
+            return None
+        total += size
+    return total
+
+
+def _dim_argument(call: Call, rank: int) -> int | None:
+    return call.int("dim")
+
+
+def _at_least(count: int) -> Callable[[Sizes], Sizes]:
+    def grown(given: Sizes) -> Sizes:
+        if len(given) >= count:
+            return given
+        if count == 1 or not given:
+            return (1,) * count
+        return (1, *given) if count == 2 else (1, *given, 1) if len(given) == 1 else (*given, 1)
+
+    return grown
+
+
+def _column(given: Sizes) -> Sizes:
+    return (1, 1) if not given else (given[0], 1) if len(given) == 1 else given
+
+
+def _stacked(call: Call) -> Sizes | None:
+    tensors = call.list_of_tensors("tensors")
+    if not tensors:
+        item = _item_of(call)
+        return None if item is None or item.rank is None else unknown_of(item.rank + 1)
+    known = sizes.common(tensors)
+    if known is None:
+        return None
+    place = axis(call.int("dim"), len(known) + 1)
+    return unknown_of(len(known) + 1) if place is None else (*known[:place], len(tensors), *known[place:])
+
+
+def _joined_dtype(call: Call) -> torch.dtype | None:
+    """The common dtype; that of the items of a list of unknown length if all are of one rank and dtype."""
+    item = _item_of(call)
+    return item.dtype if item is not None else list_promotion("tensors")(call)
+
+
+def _join(rule: SizesRule) -> Result:
+    return tensor(_joined_dtype, rule, flow=SOME)
+
+
+def _meshed(call: Call) -> Sequence[Fact]:
+    tensors = call.list_of_tensors("tensors")
+    if tensors is None:
+        return []
+    lengths = [1 if t.sizes == () else t.sizes[0] if t.sizes else None for t in tensors]
+    if call.has("indexing") and call.value("indexing") != "ij":
+        lengths = [None] * len(lengths)
+    return [tuple(replace(t, sizes=tuple(lengths), strides=None) for t in tensors)]
+
+
+def _combined(call: Call) -> Sizes:
+    return (None, call.int("r"))
+
+
+def _product_of_lists(call: Call) -> Sizes | None:
+    tensors = call.list_of_tensors("tensors")
+    return None if tensors is None else (None,) if len(tensors) == 1 else (None, len(tensors))
+
+
+# -------------------------------------------------------------------------------------------------- sorting, searching
+
+
+_SORTED: Final = tensor(first, sizes.first)
+_ORDER: Final = tensor(_INT64, sizes.first, flow=NEVER)
+
+
+def _top(call: Call) -> Sizes | None:
+    return replaced(call.first.sizes, axis(call.int("dim"), call.first.rank), call.int("k"))
+
+
+def _index_dtype(call: Call) -> torch.dtype | None:
+    as_int32 = call.flag("out_int32")
+    return None if as_int32 is None else torch.int32 if as_int32 else torch.int64
+
+
+def _searched(call: Call) -> Sizes | None:
+    return call.tensor("self").sizes if isinstance(call.fact("self"), TensorType) else ()
+
+
+def _uniques(*, optional: int) -> Rule:
+    """The values: a vector, or slices along a dimension; then the places and counts."""
+
+    def rule(call: Call) -> Sequence[Fact]:
+        is_flat = call.is_none("dim") if call.has("dim") else True
+        rank = 1 if is_flat else None if is_flat is None else call.first.rank
+        values = tensor(first, lambda call: unknown_of(rank), flow=SOME).type(call)
+        others = tensor(_INT64, flow=NEVER).type(call)
+        return [values, *[others] * optional]
+
+    return rule
+
+
+def _diff_dtype(call: Call) -> torch.dtype | None:
+    names = [name for name in ("prepend", "append") if call.is_none(name) is not True]
+    return first(call) if not names else None
+
+
+def _less_one(call: Call) -> Sizes | None:
+    """One dimension less."""
+    return None if not call.first.sizes else unknown_of(len(call.first.sizes) - 1)
+
+
+def _one_more(call: Call) -> Sizes | None:
+    rank = call.first.rank
+    return None if rank is None else (None,) * (rank + 1)
+
+
+def _vander(call: Call) -> Sizes | None:
+    rank = call.first.rank
+    return None if rank is None else (None,) * (max(rank, 1) + 1)
+
+
+def _covariance(call: Call) -> Sizes | None:
+    """A matrix, squeezed: a number for a single variable."""
+    known = call.first.sizes
+    if known is None or len(known) < 2:
+        return None if known is None else ()
+    return None if known[0] is None else () if known[0] == 1 else (known[0], known[0])
+
+
+_REPEATED_DIM = sizes.with_dim("dim")
+
+
+def _interleaved(call: Call) -> Sizes | None:
+    if not call.has("self"):
+        return (None,)
+    is_flat = call.is_none("dim")
+    return (None,) if is_flat else None if is_flat is None else _REPEATED_DIM(call)
+
+
+def _histogram_bins(call: Call) -> Sizes:
+    return (call.int("bins"),)
+
+
+RULES: Final[Rules] = {
+    **each(tensor(first, _indexed, device=first_device), "index _unsafe_index"),
+    "index_select": tensor(first, _index_select, device=first_device),
+    **each(tensor(first, sizes.like("index"), device=first_device), "gather"),
+    "take": tensor(first, sizes.like("index"), device=first_device),
+    "take_along_dim": tensor(first, _taken_along, device=first_device),
+    "masked_scatter": tensor(first, sizes.broadcasting("self", "mask"), device=first_device),
+    "masked_select": tensor(first, _masked),
+    **each(
+        _scattered(),
+        "scatter scatter_add scatter_reduce index_add index_copy index_fill index_put _unsafe_index_put put",
+        "index_reduce select_scatter slice_scatter diagonal_scatter as_strided_scatter",
+        "_unsafe_masked_index_put_accumulate fill_diagonal",
+    ),
+    "_unsafe_masked_index": tensor(first, device=first_device),
+    **each(tensor(_INT64, _one_hot_places, flow=NEVER), "nonzero argwhere nonzero_static"),
+    # Joining
+    **each(_join(_joined(_dim_argument)), "cat concat concatenate"),
+    "stack": _join(_stacked),
+    "hstack": _join(_joined(lambda call, rank: 0 if rank == 1 else 1, _at_least(1))),
+    **each(_join(_joined(lambda call, rank: 0, _at_least(2))), "vstack row_stack"),
+    "dstack": _join(_joined(lambda call, rank: 2, _at_least(3))),
+    "column_stack": _join(_joined(lambda call, rank: 1, _column)),
+    "meshgrid": _meshed,
+    "cartesian_prod": _join(_product_of_lists),
+    "combinations": tensor(first, _combined),
+    "_chunk_cat": _join(unknown_sizes),
+    # Sorting and searching
+    "sort": several(_SORTED, _ORDER),
+    "msort": _SORTED,
+    "argsort": _ORDER,
+    "topk": several(tensor(first, _top), tensor(_INT64, _top, flow=NEVER)),
+    "searchsorted": tensor(_index_dtype, _searched, flow=NEVER),
+    "bucketize": tensor(_index_dtype, _searched, flow=NEVER),
+    "unique_consecutive": _uniques(optional=2),
+    "unique_dim": _uniques(optional=2),
+    "_unique2": _uniques(optional=2),
+    "bincount": tensor(lambda call: torch.int64 if call.is_none("weights") else None, sizes.of_rank(1), flow=NEVER),
+    "histc": tensor(first, _histogram_bins, flow=SOME),
+    "histogram": several(tensor(first, sizes.of_rank(1), flow=SOME), tensor(first, sizes.of_rank(1), flow=SOME)),
+    # Differences, repetitions, diagonals
+    "diff": tensor(_diff_dtype, sizes.rank_of_first, flow=SOME),
+    **each(tensor(dtypes.unknown, _less_one, flow=SOME), "trapezoid trapz"),
+    "cumulative_trapezoid": tensor(dtypes.unknown, sizes.rank_of_first, flow=SOME),
+    "repeat_interleave": tensor(first, _interleaved, flow=SOME),
+    "diag": tensor(first, lambda call: unknown_of({1: 2, 2: 1}.get(call.first.rank or 0)), device=first_device),
+    "diagflat": tensor(first, sizes.of_rank(2), device=first_device),
+    "diag_embed": tensor(first, _one_more, device=first_device),
+    "linalg_vander": tensor(summed(first), _vander),
+    "vander": tensor(dtypes.unknown, sizes.of_rank(2)),
+    "cov": tensor(dtypes.unknown, _covariance, flow=SOME),
+    "corrcoef": tensor(dtypes.unknown, _covariance, flow=SOME),
+    "segment_reduce": tensor(first, flow=SOME),
+}
