@@ -21,8 +21,9 @@ from typing import Final
 import torch
 
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import TENSOR, TensorType
+from rekindle.ir.types import TENSOR, ListType, TensorType, Type
 from rekindle.ops.result_types import (
+    backward,
     elementwise,
     factories,
     indexing,
@@ -33,15 +34,16 @@ from rekindle.ops.result_types import (
     reductions,
     views,
 )
-from rekindle.ops.result_types.call import Call, may_hold_tensor
+from rekindle.ops.result_types.call import Call
+from rekindle.ops.result_types.dtypes import ORDINARY
 from rekindle.ops.result_types.facts import Fact
 from rekindle.ops.result_types.rules import Rule
 
-_FAMILIES: Final = (elementwise, reductions, views, matmul, neural, factories, indexing, linalg)
+_FAMILIES: Final = (elementwise, reductions, views, matmul, neural, factories, indexing, linalg, backward)
 
 
 def _tables() -> dict[str, Rule]:
-    found: dict[str, Rule] = {**views.PRIM_RULES}
+    found: dict[str, Rule] = {**views.PRIM_RULES, **backward.OWN_RULES}
     for family in _FAMILIES:
         for name, rule in family.RULES.items():
             found[f"aten::{name}"] = rule
@@ -81,7 +83,7 @@ def result_facts(
     returns = schema.returns
     rule = PROPERTIES.get(schema.name)
     if rule is None:
-        if not all(may_hold_tensor(result.type) for result in returns):
+        if not all(_is_of_tensors(result.type) for result in returns):
             return ()
         rule = RULES.get(schema.name)
     call = Call(schema, arguments, default_dtype, attributes or {})
@@ -89,7 +91,20 @@ def result_facts(
         return _in_place(call) if len(returns) == 1 else ()
     if rule is None or any(argument.is_out for argument in schema.arguments):
         return ()
-    return rule(call)
+    if any(tensor.dtype is not None and tensor.dtype not in ORDINARY for tensor in call.tensors):
+        return ()
+    found = rule(call)
+    if any(
+        isinstance(fact, TensorType) != isinstance(result.type, TensorType)
+        for fact, result in zip(found, returns, strict=False)
+    ):
+        return ()  # another overload
+    return found
+
+
+def _is_of_tensors(type: Type) -> bool:
+    """Return whether values of this type are tensors, or lists of tensors."""
+    return isinstance(type, TensorType) or (isinstance(type, ListType) and isinstance(type.element, TensorType))
 
 
 def _is_written(argument: Argument) -> bool:

@@ -116,17 +116,16 @@ class Call:
         may be a tensor counts as one of which nothing is known."""
         found: list[TensorType] = []
         for argument, fact in zip(self.schema.arguments, self.arguments, strict=False):
-            if not argument.is_out and may_hold_tensor(argument.type):
+            if not argument.is_out and _may_hold_tensor(argument.type):
                 found += _tensors_in(fact)
         for fact in self.arguments[len(self.schema.arguments) :]:
             found += _tensors_in(fact)
         return found
 
 
-def may_hold_tensor(type: Any) -> bool:
-    """Return whether a value of this type may be a tensor, or a list with one in it."""
+def _may_hold_tensor(type: Any) -> bool:
     if isinstance(type, (ListType, OptionalType)):
-        return may_hold_tensor(type.element)
+        return _may_hold_tensor(type.element)
     return type is None or isinstance(type, TensorType) or type.kind in ("VarType", "AnyType")
 
 

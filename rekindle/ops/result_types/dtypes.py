@@ -6,7 +6,7 @@ A dtype rule maps a call to the dtype of a result, None where it is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -34,6 +34,16 @@ def complex_of(dtype: torch.dtype | None) -> torch.dtype | None:
 def real_of(dtype: torch.dtype | None) -> torch.dtype | None:
     """Return the dtype of the absolute value of numbers of ``dtype``."""
     return None if dtype is None else REAL_OF.get(dtype, dtype)
+
+
+ORDINARY: Final = frozenset(
+    {
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        *(torch.complex32, torch.complex64, torch.complex128),
+    }
+)
+"""Dtypes that rules know. Quantized numbers and the like follow other rules."""
 
 
 def is_integral(dtype: torch.dtype) -> bool:
@@ -97,7 +107,15 @@ def _dtype_of_number(kind: str | None, default: torch.dtype | None) -> torch.dty
         return torch.int64
     if kind == "float":
         return default
-    return complex_of(default) if kind == "complex" else None
+    return _complex_like(default) if kind == "complex" and default is not None else None
+
+
+def _complex_like(dtype: torch.dtype) -> torch.dtype | None:
+    """Return the complex dtype that stands for a floating dtype among operands: complex64 for bfloat16, except in
+    releases that have another for it."""
+    if dtype == torch.bfloat16:
+        return None if hasattr(torch, "bcomplex32") else torch.complex64
+    return complex_of(dtype)
 
 
 @cache
@@ -123,7 +141,7 @@ def _combine_categories(higher: torch.dtype, lower: torch.dtype) -> torch.dtype 
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
-        return complex_of(higher) or promote_types(higher, lower) if lower.is_complex else higher
+        return _complex_like(higher) if lower.is_complex else higher
     if higher == torch.bool or lower.is_floating_point or lower.is_complex:
         return promote_types(higher, lower)
     return higher
@@ -164,11 +182,11 @@ def promotion(*names: str) -> DtypeRule:
 
 
 def list_promotion(name: str) -> DtypeRule:
-    """The common dtype of the tensors in a list."""
+    """The common dtype of the tensors in a list, all of which count alike."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name)
-        return promoted(items, call.default_dtype) if items else None
+        return reduce(promote_types, (item.dtype for item in items)) if items else None
 
     return rule
 
@@ -191,6 +209,27 @@ def only_floating(rule: DtypeRule) -> DtypeRule:
         return None if found is None or is_integral(found) else found
 
     return not_int
+
+
+def agreement(*names: str) -> DtypeRule:
+    """The dtype of these tensors, if all that there are have one."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        given = [name for name in names if call.is_none(name) is not True]
+        found = {call.tensor(name).dtype for name in given}
+        return found.pop() if len(found) == 1 else None
+
+    return rule
+
+
+def list_result_type(name: str) -> DtypeRule:
+    """The common dtype of the tensors in a list."""
+
+    def rule(call: Call) -> torch.dtype | None:
+        items = call.list_of_tensors(name)
+        return promoted(items, call.default_dtype) if items else None
+
+    return rule
 
 
 def list_agreement(name: str) -> DtypeRule:

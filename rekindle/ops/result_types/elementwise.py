@@ -39,8 +39,10 @@ def _division(call: Call) -> torch.dtype | None:
 
 
 def _ldexp(call: Call) -> torch.dtype | None:
-    """``self * 2.0 ** other``."""
+    """``self * 2.0 ** other``. The power of an integer without dimensions may count as a number."""
     other = call.tensor("other")
+    if not other.rank and (other.dtype is None or dtypes.is_integral(other.dtype)):
+        return None
     power = replace(other, dtype=promoted([Constant(2.0), other], call.default_dtype))
     return promoted([call.tensor("self"), power], call.default_dtype)
 
@@ -61,7 +63,7 @@ RULES: Final[Rules] = {
     **each(
         _UNARY,
         "neg negative positive ceil floor round trunc fix frac sgn sign relu relu6 hardtanh elu selu celu leaky_relu",
-        "rrelu gelu silu mish softplus softsign hardswish hardsigmoid hardshrink softshrink threshold log_sigmoid",
+        "rrelu gelu silu mish softplus hardswish hardsigmoid hardshrink softshrink threshold log_sigmoid",
         "clone contiguous conj conj_physical _conj _conj_physical resolve_conj resolve_neg nan_to_num bitwise_not",
         "dropout alpha_dropout feature_dropout feature_alpha_dropout renorm lift lift_fresh lift_fresh_copy",
         "_neg_view alias alias_copy fill zero tril triu",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -52,11 +51,10 @@ def _of_ends(call: Call) -> torch.dtype | None:
 
 
 def _range_length(call: Call) -> Sizes | None:
-    values = [call.value(name) if call.has(name) else value for name, value in (("start", 0), ("end", 0), ("step", 1))]
-    if not all(isinstance(value, int) for value in values) or not values[2]:
-        return (None,)
-    start, end, step = values
-    return (max(0, ceil((end - start) / step)) if abs(end - start) < 1 << 40 else None,)
+    start, end, step = (
+        call.int(name) if call.has(name) else default for name, default in (("start", 0), ("end", 0), ("step", 1))
+    )
+    return (None,) if start is None or end is None or not step else (max(0, -((start - end) // step)),)
 
 
 def _steps(call: Call) -> Sizes:
@@ -74,9 +72,10 @@ def _like(dtype: DtypeRule = first, rule: SizesRule = sizes.first) -> Result:
 
 def _nested_sizes(call: Call) -> Sizes | None:
     """``torch.tensor``: of a number, or of nested lists of numbers."""
-    fact, found = call.arguments[0], []
+    fact: Any = call.arguments[0]
+    found: list[int | None] = []
     while isinstance(fact, tuple) or (isinstance(fact, Constant) and isinstance(fact.value, (list, tuple))):
-        items = fact if isinstance(fact, tuple) else fact.value
+        items: Any = fact if isinstance(fact, tuple) else fact.value
         found.append(len(items))
         if not items:
             return tuple(found)
@@ -108,8 +107,6 @@ def _converted(call: Call) -> Sequence[Fact]:
     else:
         dtype = named(first)(call) if call.has("dtype") else given.dtype
         device = made_on(first_device)(call) if call.has("device") else given.device
-        if len(call.schema.arguments) and call.schema.overload.startswith("prim"):
-            return []
         found = replace(given, dtype=dtype, device=device, strides=None)
     may_require = dtypes.may_require_grad(found.dtype) and dtypes.may_require_grad(given.dtype)
     return [replace(found, requires_grad=_kept(given.requires_grad, found.dtype) if may_require else False)]
@@ -121,6 +118,14 @@ def _kept(requires_grad: bool | None, dtype: torch.dtype | None) -> bool | None:
 
 def _cast(call: Call) -> torch.dtype | None:
     return call.tensor("other").dtype
+
+
+def _normal(call: Call) -> Sequence[Fact]:
+    """Of a mean and a deviation, at least one of which is a tensor; or of a size."""
+    if call.has("size"):
+        return _made(default, _SIZE)(call)
+    names = [name for name in ("mean", "std") if number_kind(call.fact(name)) is None]
+    return tensor(dtypes.agreement(*names), sizes.broadcasting("mean", "std"), flow=SOME)(call)
 
 
 _SIZE = sizes.listed("size")
@@ -156,6 +161,7 @@ RULES: Final[Rules] = {
         lambda call: None if not call.first.sizes else (*call.first.sizes[:-1], call.int("num_samples")),
         flow=NEVER,
     ),
-    "normal": tensor(dtypes.unknown),
+    "normal": _normal,
+    **each(tensor(named(first), sizes.first, flow=SOME), "to_sparse"),
     "binomial": tensor(dtypes.of("count"), sizes.like("count")),
 }

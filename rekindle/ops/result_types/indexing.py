@@ -9,7 +9,7 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
 from rekindle.ops.result_types.dtypes import always, first, list_promotion, summed
@@ -72,6 +72,8 @@ def _index_sizes(item: Fact) -> tuple[int | None, Sizes | None]:
     if not isinstance(item, TensorType) or item.dtype is None or item.rank is None:
         return None, None
     if item.dtype in (torch.bool, torch.uint8):
+        if not item.rank:
+            return None, None
         return item.rank, (None,)
     return 1, item.sizes
 
@@ -105,16 +107,9 @@ def _one_hot_places(call: Call) -> Sizes:
 # -------------------------------------------------------------------------------------------------------------- joining
 
 
-def _is_skipped(tensor: TensorType) -> bool | None:
-    """Return whether ``cat`` passes over a tensor: an empty vector fits everywhere. None if it is not known."""
-    if tensor.sizes is None:
-        return None
-    return (
-        False if len(tensor.sizes) != 1 or tensor.sizes[0] not in (0, None) else True if tensor.sizes[0] == 0 else None
-    )
-
-
-def _joined(dim: Callable[[Call, int], int | None], grown: Callable[[Sizes], Sizes] = lambda given: given) -> SizesRule:
+def _joined(
+    dim: Callable[[Call, int, bool], int | None], grown: Callable[[Sizes], Sizes] = lambda given: given
+) -> SizesRule:
     """Sizes of a concatenation: equal but for one dimension, where they add up."""
 
     def rule(call: Call) -> Sizes | None:
@@ -127,7 +122,8 @@ def _joined(dim: Callable[[Call, int], int | None], grown: Callable[[Sizes], Siz
         if not matrices:
             return _joined_vectors(counted)
         rank = len(matrices[0])
-        place = axis(dim(call, rank), rank)
+        is_mixed = any(given is None or len(given) != rank for given in counted)
+        place = axis(dim(call, rank, is_mixed), rank)
         if any(len(given) != rank for given in matrices) or place is None:
             return unknown_of(rank) if all(len(given) == rank for given in matrices) else None
         found = list(reduce(lambda a, b: tuple(map(sizes.same, a, b)), matrices))
@@ -161,7 +157,7 @@ def _total(counted: Sequence[Sizes | None], place: int, rank: int) -> int | None
     return total
 
 
-def _dim_argument(call: Call, rank: int) -> int | None:
+def _dim_argument(call: Call, rank: int, is_mixed: bool) -> int | None:
     return call.int("dim")
 
 
@@ -238,7 +234,9 @@ def _index_dtype(call: Call) -> torch.dtype | None:
 
 
 def _searched(call: Call) -> Sizes | None:
-    return call.tensor("self").sizes if isinstance(call.fact("self"), TensorType) else ()
+    index = call.schema.argument_index("self")
+    is_tensor = index is not None and call.schema.arguments[index].type == TENSOR
+    return call.tensor("self").sizes if is_tensor else ()
 
 
 def _uniques(*, optional: int) -> Rule:
@@ -259,9 +257,14 @@ def _diff_dtype(call: Call) -> torch.dtype | None:
     return first(call) if not names else None
 
 
-def _less_one(call: Call) -> Sizes | None:
-    """One dimension less."""
-    return None if not call.first.sizes else unknown_of(len(call.first.sizes) - 1)
+def _trapezoid_rank(call: Call, more: int) -> int | None:
+    """The larger rank of what is integrated and of the places."""
+    ranks = [call.tensor(name).rank for name in ("y", "x") if call.has(name)]
+    return None if None in ranks else max(rank or 0 for rank in ranks) + more
+
+
+def _trapezoid_dtype(call: Call) -> torch.dtype | None:
+    return dtypes.only_floating(dtypes.agreement(*(name for name in ("y", "x") if call.has(name))))(call)
 
 
 def _one_more(call: Call) -> Sizes | None:
@@ -308,17 +311,17 @@ RULES: Final[Rules] = {
         _scattered(),
         "scatter scatter_add scatter_reduce index_add index_copy index_fill index_put _unsafe_index_put put",
         "index_reduce select_scatter slice_scatter diagonal_scatter as_strided_scatter",
-        "_unsafe_masked_index_put_accumulate fill_diagonal",
+        "_unsafe_masked_index_put_accumulate",
     ),
     "_unsafe_masked_index": tensor(first, device=first_device),
     **each(tensor(_INT64, _one_hot_places, flow=NEVER), "nonzero argwhere nonzero_static"),
     # Joining
     **each(_join(_joined(_dim_argument)), "cat concat concatenate"),
     "stack": _join(_stacked),
-    "hstack": _join(_joined(lambda call, rank: 0 if rank == 1 else 1, _at_least(1))),
-    **each(_join(_joined(lambda call, rank: 0, _at_least(2))), "vstack row_stack"),
-    "dstack": _join(_joined(lambda call, rank: 2, _at_least(3))),
-    "column_stack": _join(_joined(lambda call, rank: 1, _column)),
+    "hstack": _join(_joined(lambda call, rank, is_mixed: None if is_mixed else 1, _at_least(1))),
+    **each(_join(_joined(lambda call, rank, is_mixed: 0, _at_least(2))), "vstack row_stack"),
+    "dstack": _join(_joined(lambda call, rank, is_mixed: 2, _at_least(3))),
+    "column_stack": _join(_joined(lambda call, rank, is_mixed: 1, _column)),
     "meshgrid": _meshed,
     "cartesian_prod": _join(_product_of_lists),
     "combinations": tensor(first, _combined),
@@ -338,8 +341,8 @@ RULES: Final[Rules] = {
     "histogram": several(tensor(first, sizes.of_rank(1), flow=SOME), tensor(first, sizes.of_rank(1), flow=SOME)),
     # Differences, repetitions, diagonals
     "diff": tensor(_diff_dtype, sizes.rank_of_first, flow=SOME),
-    **each(tensor(dtypes.unknown, _less_one, flow=SOME), "trapezoid trapz"),
-    "cumulative_trapezoid": tensor(dtypes.unknown, sizes.rank_of_first, flow=SOME),
+    **each(tensor(_trapezoid_dtype, lambda call: unknown_of(_trapezoid_rank(call, -1)), flow=SOME), "trapezoid trapz"),
+    "cumulative_trapezoid": tensor(_trapezoid_dtype, lambda call: unknown_of(_trapezoid_rank(call, 0)), flow=SOME),
     "repeat_interleave": tensor(first, _interleaved, flow=SOME),
     "diag": tensor(first, lambda call: unknown_of({1: 2, 2: 1}.get(call.first.rank or 0)), device=first_device),
     "diagflat": tensor(first, sizes.of_rank(2), device=first_device),

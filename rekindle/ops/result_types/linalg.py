@@ -52,6 +52,10 @@ def _pseudo_inverse(call: Call) -> Sizes | None:
     return None if has_others else sizes.rank_of_first(call)
 
 
+def _matrix_rank(call: Call) -> Sizes | None:
+    return _less(2)(call) if len(call.tensors) == 1 else None
+
+
 def _solved(call: Call) -> Sizes | None:
     """``linalg_solve(A, B)``: B may be a vector or matrices; known only where the ranks are equal, or B is a matrix."""
     a, b = call.first.rank, call.tensor("B").rank
@@ -74,7 +78,13 @@ def _lu_solved(call: Call) -> Sizes | None:
 
 def _qr(call: Call) -> Sequence[Fact]:
     result = _MATRIX.type(call)
-    return [result if call.value("mode") != "r" else tensor(first).type(call), result]
+    is_full = not call.has("mode") or call.value("mode") in ("reduced", "complete")
+    return [result if is_full else tensor(first).type(call), result]
+
+
+def _if_set(flag: str) -> SizesRule:
+    """The rank of the first argument, if the result is wanted: otherwise it is an empty vector."""
+    return lambda call: unknown_of(call.first.rank) if call.flag(flag) else None
 
 
 def _svd(call: Call) -> Sequence[Fact]:
@@ -129,20 +139,24 @@ RULES: Final[Rules] = {
     **each(_DETERMINANT, "linalg_det det logdet"),
     **each(several(_DETERMINANT, tensor(real(first), _less(2))), "linalg_slogdet slogdet"),
     **each(several(_SQUARES, _BATCH_OF_INTS), "linalg_inv_ex linalg_cholesky_ex"),
-    **each(several(tensor(real(first), _less(1)), _SQUARES), "linalg_eigh _linalg_eigh"),
+    **each(several(tensor(real(first), _less(1)), _SQUARES), "linalg_eigh"),
     "linalg_eigvalsh": tensor(real(first), _less(1)),
     "linalg_eig": several(_EIGENVALUES, tensor(to_complex(first), _square)),
     "linalg_eigvals": _EIGENVALUES,
     "linalg_svdvals": _REAL_VECTOR,
-    **each(_svd, "linalg_svd svd _linalg_svd"),
+    **each(_svd, "linalg_svd svd"),
     **each(_qr, "linalg_qr qr"),
     "geqrf": several(_MATRIX, tensor(first, lambda call: unknown_of(_rank(call, -1)))),
     **each(_SAME, "linalg_householder_product"),
     "ormqr": tensor(first, lambda call: unknown_of(call.tensor("other").rank), flow=ALL),
     **each(several(_MATRIX, _PIVOTS), "linalg_lu_factor"),
     **each(several(_MATRIX, _PIVOTS, _BATCH_OF_INTS), "linalg_lu_factor_ex _lu_with_info"),
-    "linalg_lu": several(tensor(first, sizes.rank_of_first, flow=NEVER), _MATRIX, _MATRIX),
-    "lu_unpack": several(*(tensor(first, sizes.rank_of_first, flow=SOME),) * 3),
+    "linalg_lu": several(tensor(first, _if_set("pivot"), flow=NEVER), _MATRIX, _MATRIX),
+    "lu_unpack": several(
+        tensor(first, _if_set("unpack_pivots"), flow=SOME),
+        tensor(first, _if_set("unpack_data"), flow=SOME),
+        tensor(first, _if_set("unpack_data"), flow=SOME),
+    ),
     "linalg_ldl_factor": several(_SQUARES, _PIVOTS),
     "linalg_ldl_factor_ex": several(_SQUARES, _PIVOTS, _BATCH_OF_INTS),
     "linalg_ldl_solve": tensor(first, lambda call: unknown_of(_larger_rank(call, "LD", "B"))),
@@ -155,11 +169,11 @@ RULES: Final[Rules] = {
     "linalg_lstsq": _least_squares,
     "linalg_tensorinv": tensor(first, _tensor_inverse),
     "linalg_tensorsolve": tensor(first),
-    "linalg_matrix_rank": tensor(always(torch.int64), _less(2), flow=NEVER),
+    "linalg_matrix_rank": tensor(always(torch.int64), _matrix_rank, flow=NEVER),
     "linalg_cond": tensor(real(first), _less(2)),
     "linalg_norm": tensor(dtypes.real(dtypes.named(first)), reduced("dim")),
     "linalg_matrix_norm": tensor(dtypes.real(dtypes.named(first)), reduced("dim")),
-    **each(tensor(dtypes.promotion("self", "other"), _cross, flow=ALL), "cross linalg_cross"),
+    **each(tensor(dtypes.agreement("self", "other"), _cross, flow=ALL), "cross linalg_cross"),
     "linalg_vecdot": tensor(dtypes.promotion("x", "y"), _vecdot, flow=ALL),
     # Fourier transforms
     **{f"fft_{name}": _fourier(_TO_COMPLEX) for name in (*_NAMES, "ifft", "ifft2", "ifftn")},

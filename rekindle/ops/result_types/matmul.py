@@ -6,10 +6,22 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Final
 
+import torch
+
 from rekindle.ir.types import TensorType
-from rekindle.ops.result_types import dtypes, sizes
+from rekindle.ops.result_types import sizes
 from rekindle.ops.result_types.call import Call, Sizes
-from rekindle.ops.result_types.dtypes import first, list_agreement, list_promotion, only_floating, promotion
+from rekindle.ops.result_types.dtypes import (
+    agreement,
+    first,
+    list_agreement,
+    list_promotion,
+    list_result_type,
+    named,
+    only_floating,
+    promote_types,
+    promotion,
+)
 from rekindle.ops.result_types.rules import ALL, SOME, Rules, SizesRule, each, tensor
 from rekindle.ops.result_types.sizes import broadcast, last, unknown_of
 
@@ -131,6 +143,11 @@ def _kron(call: Call) -> Sizes | None:
     return tuple(sizes.product(pair) for pair in pairs)
 
 
+def _kron_dtype(call: Call) -> torch.dtype | None:
+    """Both get as many dimensions, so that both count alike."""
+    return promote_types(call.first.dtype, call.tensor("other").dtype)
+
+
 def _cdist(call: Call) -> Sizes | None:
     a, b = call.tensor("x1").sizes, call.tensor("x2").sizes
     if a is None or b is None or len(a) < 2 or len(b) < 2:
@@ -153,15 +170,18 @@ def _bilinear(call: Call) -> Sizes | None:
     return None if not given else (*given[:-1], last(weight, 3)[0])
 
 
+_OUT_DTYPE: Final = named(first, "out_dtype")
+
 RULES: Final[Rules] = {
-    **each(tensor(first, _matmul("self", "other"), flow=ALL), "matmul linalg_matmul __matmul__"),
-    **each(tensor(first, _mm(), flow=ALL), "mm _sparse_mm"),
-    "bmm": tensor(first, _of_rank(3, _bmm("self", "mat2")), flow=ALL),
-    "addmm": tensor(first, _mm("mat1", "mat2"), flow=ALL),
+    **each(tensor(first, _matmul("self", "other"), flow=ALL), "matmul linalg_matmul"),
+    "mm": tensor(_OUT_DTYPE, _mm(), flow=ALL),
+    "_sparse_mm": tensor(first, _mm("sparse", "dense"), flow=ALL),
+    "bmm": tensor(_OUT_DTYPE, _of_rank(3, _bmm("self", "mat2")), flow=ALL),
+    "addmm": tensor(_OUT_DTYPE, _mm("mat1", "mat2"), flow=ALL),
     "sparse_sampled_addmm": tensor(first, sizes.first, flow=ALL),
     "addmv": tensor(first, lambda call: (last(call.tensor("mat").sizes, 2)[0],), flow=ALL),
     "addr": tensor(promotion("self", "vec1", "vec2"), _outer, flow=ALL),
-    "baddbmm": tensor(first, _bmm("batch1", "batch2"), flow=ALL),
+    "baddbmm": tensor(_OUT_DTYPE, _bmm("batch1", "batch2"), flow=ALL),
     "addbmm": tensor(
         first,
         lambda call: (last(call.tensor("batch1").sizes, 3)[1], last(call.tensor("batch2").sizes, 3)[2]),
@@ -171,13 +191,13 @@ RULES: Final[Rules] = {
     **each(tensor(first, sizes.scalar, flow=ALL), "dot vdot"),
     "linear": tensor(first, _linear, flow=ALL),
     **each(tensor(promotion("self", "vec2"), _outer, flow=ALL), "outer ger"),
-    "inner": tensor(first, _inner, flow=ALL),
+    "inner": tensor(promotion("self", "other"), _inner, flow=ALL),
     "tensordot": tensor(first, _tensordot, flow=ALL),
     "einsum": tensor(only_floating(list_agreement("tensors")), _einsum, flow=SOME),
     **each(tensor(list_promotion("tensors"), _multi_dot, flow=SOME), "linalg_multi_dot chain_matmul"),
-    "kron": tensor(promotion("self", "other"), _kron, flow=ALL),
-    "cdist": tensor(dtypes.of("x1"), _cdist, flow=ALL),
+    "kron": tensor(_kron_dtype, _kron, flow=ALL),
+    "cdist": tensor(agreement("x1", "x2"), _cdist, flow=ALL),
     "pdist": tensor(first, sizes.of_rank(1)),
-    "block_diag": tensor(list_promotion("tensors"), _block_diagonal, flow=SOME),
+    "block_diag": tensor(list_result_type("tensors"), _block_diagonal, flow=SOME),
     "bilinear": tensor(first, _bilinear, flow=ALL),
 }

@@ -11,7 +11,16 @@ import torch
 from rekindle.ir.types import TENSOR
 from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
-from rekindle.ops.result_types.dtypes import DtypeRule, always, first, floating, only_floating, promotion, real
+from rekindle.ops.result_types.dtypes import (
+    DtypeRule,
+    agreement,
+    always,
+    first,
+    floating,
+    only_floating,
+    promotion,
+    real,
+)
 from rekindle.ops.result_types.facts import Constant, Fact
 from rekindle.ops.result_types.rules import ALL, NEVER, SOME, Rule, Rules, SizesRule, each, several, tensor
 from rekindle.ops.result_types.sizes import axis, broadcast, keep_leading, last, replaced, unknown_of
@@ -116,18 +125,25 @@ def _pooled(dims: int) -> SizesRule:
     return rule
 
 
+def _pooling_of_planes(dims: int) -> Rules:
+    """Operators that there are for two and three dimensions only."""
+    spatial = tensor(first, keep_leading(dims))
+    return {
+        f"_adaptive_avg_pool{dims}d": tensor(first, _pooled_to(dims)),
+        f"fractional_max_pool{dims}d": several(spatial, tensor(_INDICES, keep_leading(dims), flow=NEVER)),
+        f"max_unpool{dims}d": spatial,
+    }
+
+
 def _pooling(dims: int) -> Rules:
     pooled, fixed = tensor(first, _pooled(dims)), tensor(first, _pooled_to(dims))
     indices = tensor(_INDICES, _pooled(dims), flow=NEVER)
-    spatial = tensor(first, keep_leading(dims))
     return {
         **each(pooled, f"max_pool{dims}d avg_pool{dims}d"),
         f"max_pool{dims}d_with_indices": several(pooled, indices),
         f"adaptive_avg_pool{dims}d": fixed,
-        f"_adaptive_avg_pool{dims}d": fixed,
         f"adaptive_max_pool{dims}d": several(fixed, tensor(_INDICES, _pooled_to(dims), flow=NEVER)),
-        f"fractional_max_pool{dims}d": several(spatial, tensor(_INDICES, keep_leading(dims), flow=NEVER)),
-        f"max_unpool{dims}d": spatial,
+        **(_pooling_of_planes(dims) if dims > 1 else {}),
     }
 
 
@@ -142,7 +158,7 @@ def _statistic_dtype(call: Call) -> torch.dtype | None:
 
 _STATISTICS = tensor(_statistic_dtype, flow=SOME)
 _VECTOR = tensor(_statistic_dtype, sizes.of_rank(1), flow=SOME)
-_NORMALISED = tensor(first, sizes.first, flow=ALL)
+_NORMALISED = tensor(first, sizes.first)
 
 
 def _layer_statistics(call: Call) -> Sizes | None:
@@ -171,7 +187,7 @@ def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | No
         reduction = call.int("reduction")
         return None if reduction is None else each_one(call) if reduction == 0 else ()
 
-    return tensor(dtype or only_floating(promotion(*names)), rule, flow=SOME)
+    return tensor(dtype or only_floating(agreement(*names)), rule, flow=SOME)
 
 
 def _of_classes(call: Call) -> Sizes | None:
@@ -187,12 +203,27 @@ def _nll(call: Call) -> Sizes | None:
     return None if reduction is None else () if reduction else _of_classes(call)
 
 
+def _entropy_dtype(call: Call) -> torch.dtype | None:
+    """The dtype of the scores, unless probabilities or weights of another are multiplied with them."""
+    target = call.tensor("target").dtype
+    classes = target is not None and dtypes.is_integral(target)
+    return only_floating(agreement("self", "weight", *(() if classes else ("target",))))(call)
+
+
+def _entropy_of_logits(call: Call) -> Sizes | None:
+    """One for each element, where ``reduction`` is 0: weights are broadcast."""
+    reduction = call.int("reduction")
+    if reduction is None:
+        return None
+    return () if reduction else sizes.broadcasting("self", "target", "weight", "pos_weight")(call)
+
+
 def _pairwise(call: Call) -> Sizes | None:
     names = ("x1", "x2") if call.has("x1") else ("input1", "input2")
     found = broadcast(*(call.tensor(name).sizes for name in names))
     place = axis(call.int("dim"), None if found is None else len(found)) if call.has("dim") else None
-    if call.flag("keepdim"):
-        return unknown_of(None if found is None else len(found))
+    if call.has("keepdim") and call.flag("keepdim") is not False:
+        return unknown_of(None if found is None or not call.flag("keepdim") else len(found))
     if found is None or not found:
         return None
     return unknown_of(len(found) - 1) if place is None else (*found[:place], *found[place + 1 :])
@@ -259,7 +290,7 @@ def _sampled(call: Call) -> Sizes | None:
 
 def _padded(call: Call) -> Sizes | None:
     given, pad = call.first.sizes, call.ints("pad" if call.has("pad") else "padding")
-    if given is None or pad is None or len(pad) > 2 * len(given):
+    if given is None or pad is None or len(pad) > 2 * len(given) or len(pad) % 2:
         return unknown_of(call.first.rank)
     found = list(given)
     for index in range(len(pad) // 2):
@@ -308,7 +339,8 @@ RULES: Final[Rules] = {
     **_pooling(1),
     **_pooling(2),
     **_pooling(3),
-    **each(_NORMALISED, "batch_norm instance_norm layer_norm group_norm rms_norm"),
+    **each(_NORMALISED, "batch_norm instance_norm layer_norm group_norm"),
+    "rms_norm": tensor(agreement("input", "weight"), sizes.first),
     **each(several(_NORMALISED, _OF_LAYER, _OF_LAYER), "native_layer_norm"),
     **each(several(_NORMALISED, _OF_GROUP, _OF_GROUP), "native_group_norm"),
     **each(several(_NORMALISED, _VECTOR, _VECTOR), "native_batch_norm _native_batch_norm_legit"),
@@ -316,17 +348,18 @@ RULES: Final[Rules] = {
     **each(_loss("self", "target"), "mse_loss smooth_l1_loss huber_loss soft_margin_loss kl_div"),
     **each(_loss("self", "target"), "hinge_embedding_loss"),
     **each(_loss("self", "target", unreduced=sizes.first), "binary_cross_entropy"),
-    "l1_loss": _loss("self", "target", dtype=real(promotion("self", "target"))),
+    "l1_loss": _loss("self", "target", dtype=real(only_floating(promotion("self", "target")))),
     "poisson_nll_loss": _loss("input", "target"),
     "binary_cross_entropy_with_logits": tensor(
-        dtypes.unknown, lambda call: () if call.int("reduction") else sizes.unknown_of(call.first.rank), flow=SOME
+        only_floating(agreement("self", "target", "weight", "pos_weight")), _entropy_of_logits, flow=SOME
     ),
-    "margin_ranking_loss": _loss("input1", "input2", "target", dtype=floating(promotion("input1", "input2", "target"))),
+    "margin_ranking_loss": _loss("input1", "input2", "target", dtype=floating(agreement("input1", "input2", "target"))),
     **each(tensor(first, _nll, flow=SOME), "nll_loss nll_loss_nd nll_loss2d multi_margin_loss multilabel_margin_loss"),
+    "cross_entropy_loss": tensor(_entropy_dtype, _nll, flow=SOME),
     "cosine_embedding_loss": tensor(
-        only_floating(promotion("input1", "input2")), lambda call: () if call.int("reduction") else None, flow=SOME
+        only_floating(agreement("input1", "input2")), lambda call: () if call.int("reduction") else None, flow=SOME
     ),
-    "triplet_margin_loss": tensor(only_floating(promotion("anchor", "positive", "negative")), _triplet, flow=SOME),
+    "triplet_margin_loss": tensor(real(floating(agreement("anchor", "positive", "negative"))), _triplet, flow=SOME),
     "ctc_loss": tensor(first, lambda call: () if call.int("reduction") else None, flow=SOME),
     "cosine_similarity": tensor(only_floating(promotion("x1", "x2")), _pairwise, flow=ALL),
     "pairwise_distance": tensor(real(floating(promotion("x1", "x2"))), _pairwise, flow=ALL),
@@ -338,7 +371,7 @@ RULES: Final[Rules] = {
     **each(tensor(first, _cell, flow=ALL), "gru_cell rnn_tanh_cell rnn_relu_cell"),
     **each(_recurrent(with_cell=False), "gru rnn_tanh rnn_relu"),
     "lstm": _recurrent(with_cell=True),
-    "scaled_dot_product_attention": tensor(_attention_dtype, _attended, flow=ALL),
+    "scaled_dot_product_attention": tensor(_attention_dtype, _attended),
     # Resampling, padding, rearranging
     **{
         name: tensor(first, _resampled(dims))

@@ -26,6 +26,10 @@ def _truth(call: Call) -> torch.dtype | None:
     return None if found is None else torch.uint8 if found == torch.uint8 else torch.bool
 
 
+def _plain_softmax(call: Call) -> torch.dtype | None:
+    return first(call) if call.flag("half_to_float") is False else None
+
+
 def _extreme(call: Call) -> list[Fact]:
     """``max(self)``, ``max(self, dim)`` with indices, ``max(self, other)``."""
     if call.has("other"):
@@ -59,7 +63,7 @@ _SPREAD_AND_MEAN = several(_VARIANCE, _VALUES)
 RULES: Final[Rules] = {
     **each(_SUM, "sum nansum prod"),
     **each(tensor(named(first), _ALONG_DIM), "mean nanmean"),
-    **each(tensor(_truth, _ALONG_DIM, flow=NEVER), "all any"),
+    **each(tensor(_truth, reduced("dim", empty="none"), flow=NEVER), "all any"),
     **each(_INDICES, "argmax argmin"),
     **each(_extreme, "max min"),
     **each(_middle, "median nanmedian"),
@@ -68,7 +72,7 @@ RULES: Final[Rules] = {
     "aminmax": several(_VALUES, _VALUES),
     **each(_VARIANCE, "var std"),
     **each(_SPREAD_AND_MEAN, "var_mean std_mean"),
-    **each(tensor(floating(first), _ALONG_DIM), "logsumexp special_logsumexp"),
+    **each(tensor(floating(first), reduced("dim", empty="unknown")), "logsumexp special_logsumexp"),
     **each(tensor(_norm_dtype, _ALONG_DIM), "norm frobenius_norm nuclear_norm linalg_vector_norm"),
     "count_nonzero": tensor(always(torch.int64), reduced("dim", None), flow=NEVER),
     **each(tensor(first, _quantile_sizes, flow=ALL), "quantile nanquantile"),
@@ -80,7 +84,7 @@ RULES: Final[Rules] = {
     "hash_tensor": tensor(always(torch.uint64), reduced("dim"), flow=NEVER),
     **each(tensor(named(first), sizes.first), "softmax log_softmax special_softmax special_log_softmax"),
     "_safe_softmax": tensor(named(first), sizes.first),
-    "_softmax": tensor(first, sizes.first),
-    "_log_softmax": tensor(first, sizes.first),
+    "_softmax": tensor(_plain_softmax, sizes.first),
+    "_log_softmax": tensor(_plain_softmax, sizes.first),
     "sum_to_size": tensor(only_floating(first), sizes.listed("size")),
 }

@@ -118,9 +118,9 @@ def _is_number(call: Call, name: str) -> bool:
 # ---------------------------------------------------------------------------------------------------------- reductions
 
 
-def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty_is_all: bool = True) -> SizesRule:
+def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty: str = "all") -> SizesRule:
     """The sizes of the first argument without the dimensions ``dims``, or with 1 in place of them. All are reduced
-    where ``dims`` is None, or missing, or, by default, empty."""
+    where ``dims`` is None, or missing. ``empty`` says which an empty list means: "all", "none", or "unknown"."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -134,7 +134,9 @@ def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty_is_all:
             listed = call.ints(dims)
             if listed is None:
                 return unknown_of(call.first.rank) if keep else None
-            if not listed and empty_is_all:
+            if not listed and empty == "unknown":
+                return None
+            if not listed and empty == "all":
                 if keep is False:
                     return ()
                 chosen = None if sizes is None else set(range(len(sizes)))

@@ -10,7 +10,7 @@ from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
 from rekindle.ops.result_types.dtypes import first
 from rekindle.ops.result_types.facts import Every, Fact
-from rekindle.ops.result_types.rules import Result, Rule, Rules, SizesRule, each, first_device, tensor
+from rekindle.ops.result_types.rules import SOME, Result, Rule, Rules, SizesRule, each, first_device, tensor
 from rekindle.ops.result_types.sizes import axis, product, replaced, unknown_of
 
 
@@ -36,8 +36,7 @@ def _view_dtype(call: Call) -> Sequence[Fact]:
     """``view(sizes)``, and ``view(dtype)``, which changes the last size."""
     if not call.has("dtype"):
         return [_view(_reshaped).type(call)]
-    found = tensor(dtypes.named(dtypes.unknown), sizes.rank_of_first, device=first_device).type(call)
-    return [replace(found, requires_grad=found.requires_grad or None)]
+    return [tensor(dtypes.named(dtypes.unknown), sizes.rank_of_first, device=first_device, flow=SOME).type(call)]
 
 
 def _permuted(call: Call) -> Sizes | None:
@@ -241,12 +240,12 @@ def _split_lengths(count: int, size: int) -> Sequence[int | None]:
     return [min(size, count - start) for start in range(0, count, size)] or [0]
 
 
-def _split(default_dim: int = 0) -> Rule:
+def _split() -> Rule:
     """Parts of a tensor along a dimension: a list, or the outputs of ``prim::ConstantChunk``."""
 
     def rule(call: Call) -> Sequence[Fact]:
         whole = _view(sizes.first).type(call)
-        dim = call.int("dim") if call.has("dim") else call.attributes.get("dim", default_dim)
+        dim = call.int("dim") if call.has("dim") else call.attributes.get("dim", 0)
         place = axis(dim, whole.rank) if isinstance(dim, int) else None
         count = whole.sizes[place] if whole.sizes and place is not None else None
         lengths = _lengths(call, count)
@@ -267,7 +266,7 @@ def _constant_chunk(call: Call) -> Sequence[Fact]:
     return parts if len(parts) == chunks else []
 
 
-def _side_by_side(dim_of_rank: int, otherwise: int = 0) -> Rule:
+def _side_by_side() -> Rule:
     """``hsplit``, ``vsplit``, ``dsplit``: the number of parts, each of the rank of the whole."""
 
     def rule(call: Call) -> Sequence[Fact]:
@@ -345,11 +344,11 @@ RULES: Final[Rules] = {
     **each(_view(_moved), "movedim moveaxis"),
     **each(_view(_diagonal), "diagonal diagonal_copy linalg_diagonal"),
     **each(_view(_unfolded), "unfold unfold_copy"),
-    **each(_view(sizes.listed("size")), "as_strided as_strided_copy _reinterpret_tensor"),
+    **each(_view(sizes.listed("size")), "as_strided as_strided_copy"),
     **{f"atleast_{rank}d": _at_least(rank) for rank in (1, 2, 3)},
     **each(_split(), "split split_with_sizes split_with_sizes_copy chunk unsafe_chunk unsafe_split"),
     **each(_split(), "tensor_split unsafe_split_with_sizes split_copy"),
-    **each(_side_by_side(1), "hsplit vsplit dsplit"),
+    **each(_side_by_side(), "hsplit vsplit dsplit"),
     **each(_unbound, "unbind unbind_copy"),
     "view_as_complex": tensor(dtypes.to_complex(first), _to_complex, device=first_device),
     "view_as_real": tensor(dtypes.real(first), _to_real, device=first_device),
