@@ -39,9 +39,9 @@ def _division(call: Call) -> torch.dtype | None:
 
 
 def _ldexp(call: Call) -> torch.dtype | None:
-    """``self * 2.0 ** other``. The power of an integer without dimensions may count as a number."""
+    """``self * 2.0 ** other``: not known for integers, whose power may count as a number."""
     other = call.tensor("other")
-    if not other.rank and (other.dtype is None or dtypes.is_integral(other.dtype)):
+    if other.dtype is None or dtypes.is_integral(other.dtype):
         return None
     power = replace(other, dtype=promoted([Constant(2.0), other], call.default_dtype))
     return promoted([call.tensor("self"), power], call.default_dtype)
