@@ -392,7 +392,7 @@ def test_interfaces() -> None:
         convert(interface, value)
 
 
-# ------------------------------------------------------------------------ programs of archives take what torch.jit takes,
+# ---------------------------------------------------------------------- programs of archives take what torch.jit takes,
 # but
 
 LESS_THAN_TORCH: set[tuple[str, str]] = {
