@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.classes import NewObject
+from rekindle.frontend.generator_loops import GeneratorEmitter
 from rekindle.frontend.iterables import IterableTree, RangeValue
-from rekindle.frontend.loops import FOREVER, LoopEmitter
+from rekindle.frontend.loops import FOREVER
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import Call, SugaredValue
@@ -53,7 +54,7 @@ _TAKE_KEYWORDS: Final = frozenset(
 """The forms that take arguments by name."""
 
 
-class CallEmitter(LoopEmitter):
+class CallEmitter(GeneratorEmitter):
     """Emits calls of special forms."""
 
     def emit_special_form(self, form: SpecialForm, call: Apply, hint: Type | None) -> SugaredValue:
@@ -90,7 +91,7 @@ class CallEmitter(LoopEmitter):
             if item.name.name != "strict" or item.value.tree.kind not in ("true", "false"):
                 raise UnsupportedError(f"zip takes no keyword argument '{item.name.name}' here", item.range)
             strict = item.value.tree.kind == "true"
-        children = [self.emit_sugared(item).iterator(item.range, self.graph) for item in call.inputs]
+        children = [self.elements_of(item) for item in call.inputs]
         if strict:
             self._check_lengths(call.range, children)
         return IterableTree(call.range, self.graph, children)
@@ -115,7 +116,7 @@ class CallEmitter(LoopEmitter):
             start = item.value
         bounds = [] if start is None else [self.emit_expression(start)]
         bounds.append(self.literal(FOREVER, call.range))
-        iterator = self.emit_sugared(inputs[0]).iterator(inputs[0].range, self.graph)
+        iterator = self.elements_of(inputs[0])
         counter = RangeValue(call.range, self.graph, bounds, iterator.static_length if iterator.must_unroll else None)
         return IterableTree(call.range, self.graph, [counter, iterator])
 

@@ -11,6 +11,7 @@ The emitter is one class in several layers, each of which adds forms of the lang
     ConditionEmitter    and, or, if-else, is, isinstance      conditions.py
     SubscriptEmitter    indexing and slicing                  subscripts.py
     LoopEmitter         loops and comprehensions              loops.py
+    GeneratorEmitter    any, next, zip … of generators        generator_loops.py
     CallEmitter         range, enumerate, annotate …          calls.py
     AssignmentEmitter   assignments                           assignments.py
     BranchEmitter       branches                              branches.py

@@ -146,7 +146,7 @@ class HigherOrderEmitter(CallEmitter):
         if len(call.inputs) < 2:
             raise TypeMismatchError("map takes a function and at least one iterable", call.range)
         function, *items = call.inputs
-        sources = [self.emit_sugared(item).iterator(item.range, self.graph) for item in items]
+        sources = [self.elements_of(item) for item in items]
         source = sources[0] if len(sources) == 1 else IterableTree(call.range, self.graph, sources)
         return MappedValue(self, self.emit_sugared(function), source, spread=len(sources) > 1)
 

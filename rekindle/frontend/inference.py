@@ -35,6 +35,7 @@ from rekindle.syntax.views import (
     Expr,
     ListLiteral,
     NoneLiteral,
+    Stmt,
     TernaryIf,
     TupleLiteral,
     UnaryOp,
@@ -81,6 +82,17 @@ class Evidence:
     statement."""
     carried: dict[tuple[int, str], Type] = field(default_factory=dict)
     """Of loops, the variables that an iteration reads before it assigns them: what the ones before it have assigned."""
+
+    rewritten: dict[int, tuple[Tree, Stmt]] = field(default_factory=dict)
+    """Statements that are emitted as others, by the identity of their trees, with these: what is learned of the others
+    is to count when emission begins again."""
+
+    def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
+        """What ``rewrite`` makes of the statement, the same each time."""
+        key = id(statement.tree)
+        if key not in self.rewritten:
+            self.rewritten[key] = (statement.tree, rewrite())
+        return self.rewritten[key][1]
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
         """A variable is read that the bodies of the ``try`` statements may have assigned.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
+from rekindle.frontend.generators import as_generator, flattened, loop_over_generator
 from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
@@ -19,6 +21,7 @@ from rekindle.ir.graph import Value
 from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.types import (
     ANY,
+    BOOL,
     INT,
     STRING,
     TENSOR,
@@ -98,7 +101,18 @@ class LoopEmitter(SubscriptEmitter):
             return
         self._emit_loop(statement, lambda: self.emit_statements(statement.body), condition=statement.condition)
 
+    def generator_of(self, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
+        """The generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
+        ``filter``."""
+        if not self.environment.checks_assignment:
+            return None
+        return as_generator(expr, functions, self.environment.is_builtin)
+
     def emit_for(self, statement: For) -> None:
+        generator = self.generator_of(statement.iterable, ("filter",))
+        if generator is not None:
+            self.emit_statements([self.evidence.rewrite(statement, lambda: loop_over_generator(statement, generator))])
+            return
         iterator = self.attempt(lambda: self._iterator(statement.iterable), statement.iterable.tree)
         if iterator is None:
             self._loop_over_what_failed(statement)
@@ -168,23 +182,47 @@ class LoopEmitter(SubscriptEmitter):
     def _iterator(self, iterable: Expr) -> SugaredValue:
         return self.emit_sugared(iterable).iterator(iterable.range, self.graph)
 
-    def _loop_over(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
+    def _loop_over(
+        self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None], until: str | None
+    ) -> None:
         if iterator.must_unroll:
-            self._unroll(range, target, iterator, body)
+            self._unroll(range, target, iterator, body, until)
         else:
-            self._run_loop(range, body, iterator=iterator, target=target)
+            self._run_loop(range, body, iterator=iterator, target=target, until=until)
 
-    def _unroll(self, range: SourceRange, target: Expr, iterator: SugaredValue, body: Callable[[], None]) -> None:
+    def _unroll(
+        self,
+        range: SourceRange,
+        target: Expr,
+        iterator: SugaredValue,
+        body: Callable[[], None],
+        until: str | None = None,
+    ) -> None:
         count = iterator.static_length
         assert count is not None
         problems = len(self.diagnostics.problems)
         with self.in_loop(LoopKind.UNROLLED):
             for index in _indices(count):
                 position = self.literal(index, range)
-                self.assign_targets([target], [iterator.item(range, self.graph, position)], target.range)
-                body()
+                if until is not None:
+                    self._unless(until, range, partial(self._take, range, target, iterator, position, body))
+                    continue
+                self._take(range, target, iterator, position, body)
                 if self.has_exited or len(self.diagnostics.problems) > problems:
                     return
+
+    def _take(
+        self, range: SourceRange, target: Expr, iterator: SugaredValue, position: Value, body: Callable[[], None]
+    ) -> None:
+        self.assign_targets([target], [iterator.item(range, self.graph, position)], target.range)
+        body()
+
+    def _unless(self, variable: str, range: SourceRange, body: Callable[[], None]) -> None:
+        """Run ``body`` where the variable, a bool, is not set."""
+        node = self.insert_node("prim::If", range, [self.environment.load(variable, BOOL, variable)], [])
+        node.add_block()
+        with self.inside(node.add_block()):
+            body()
 
     def _emit_loop(
         self,
@@ -208,9 +246,12 @@ class LoopEmitter(SubscriptEmitter):
         iterator: SugaredValue | None = None,
         target: Expr | None = None,
         condition: Expr | None = None,
+        until: str | None = None,
     ) -> Frame:
         count = self.literal(FOREVER, range) if iterator is None else iterator.length(range, self.graph)
-        constant_true = None if condition is not None else self.graph.insert_constant(True, range=range)
+        constant_true = (
+            None if condition is not None or until is not None else self.graph.insert_constant(True, range=range)
+        )
         node = self.insert_node("prim::Loop", range, [count], [])
         body_block, condition_block = node.add_block(), node.add_block()
         refinements: dict[str, Type] = {}
@@ -222,6 +263,10 @@ class LoopEmitter(SubscriptEmitter):
                     condition_block.add_output(found.value)
             if found is None:
                 self.give_up_condition(condition)
+        elif until is not None:
+            with self.inside(condition_block):
+                is_set = self.environment.load(until, BOOL, until)
+                condition_block.add_output(self.insert("aten::__not__", range, is_set))
         else:
             assert constant_true is not None
             condition_block.add_output(constant_true)
@@ -273,7 +318,7 @@ class LoopEmitter(SubscriptEmitter):
             self.append_to(expr.range, result, element)
 
         is_function = not _COMPREHENSIONS_ARE_INLINED or expr.tree.kind == GeneratorExpr.KIND
-        self._nest(expr.generators, body, is_function=is_function)
+        self.nest(expr.generators, body, is_function=is_function)
         return result
 
     def append_to(self, range: SourceRange, result: Value, element: Value) -> None:
@@ -308,37 +353,51 @@ class LoopEmitter(SubscriptEmitter):
             arguments = [self.argument(item, expr.range) for item in (result, key, value)]
             BuiltinFunction("aten::_set_item").call(Call(expr.range, self.graph, arguments))
 
-        self._nest(expr.generators, body, is_function=not _COMPREHENSIONS_ARE_INLINED)
+        self.nest(expr.generators, body, is_function=not _COMPREHENSIONS_ARE_INLINED)
         return result
 
-    def _nest(self, generators: Sequence[Comprehension], body: Callable[[], None], *, is_function: bool) -> None:
+    def nest(
+        self,
+        generators: Sequence[Comprehension],
+        body: Callable[[], None],
+        *,
+        is_function: bool,
+        until: str | None = None,
+    ) -> None:
         """Loop over all generators, the first outermost, and run ``body`` where all conditions hold.
 
         The targets are variables of the comprehension, not of the code around it, which sees only what the first
-        generator goes over.
+        generator goes over. Where the variable ``until`` is set, the loops end.
         """
+        if self.environment.checks_assignment:
+            generators = flattened(generators, self.generator_of)
         iterator = self._iterator(generators[0].iterable)
         hidden = self.environment.push_hiding(
             {name for item in generators for name in target_names(item.target)}, is_function=is_function
         )
         try:
-            self._generate(generators[0], iterator, generators[1:], body)
+            self._generate(generators[0], iterator, generators[1:], body, until)
         finally:
             assert self.environment.pop() is hidden
 
     def _generate(
-        self, first: Comprehension, iterator: SugaredValue, rest: Sequence[Comprehension], body: Callable[[], None]
+        self,
+        first: Comprehension,
+        iterator: SugaredValue,
+        rest: Sequence[Comprehension],
+        body: Callable[[], None],
+        until: str | None,
     ) -> None:
         def inner() -> None:
             self._where(first.conditions, further)
 
         def further() -> None:
             if rest:
-                self._generate(rest[0], self._iterator(rest[0].iterable), rest[1:], body)
+                self._generate(rest[0], self._iterator(rest[0].iterable), rest[1:], body, until)
             else:
                 body()
 
-        self._loop_over(first.range, first.target, iterator, inner)
+        self._loop_over(first.range, first.target, iterator, inner, until)
 
     def _where(self, conditions: Sequence[Expr], body: Callable[[], None]) -> None:
         if not conditions:

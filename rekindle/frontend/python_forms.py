@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.generators import LAZY
 from rekindle.frontend.none_errors import class_name
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.sequences import SequenceEmitter
@@ -79,7 +80,11 @@ class PythonFormEmitter(SequenceEmitter):
         return node.add_output(STRING)
 
     def type_question(self, expr: BinOp) -> Condition | None:
-        """``type(x) is int``, ``type(x) != type(y)``; None for other comparisons."""
+        """``type(x) is int``, ``type(x) != type(y)``, ``x in (y for …)``; None for other comparisons."""
+        if expr.operator == "in":
+            generator = self.generator_of(expr.rhs, LAZY)
+            if generator is not None:
+                return Condition(self.among_generated(expr, generator))
         sides = [self._asked_for(side) for side in (expr.lhs, expr.rhs)]
         if sides == [None, None] or (expr.operator == "in" and sides[1] is not None):
             return None
@@ -140,6 +145,11 @@ class PythonFormEmitter(SequenceEmitter):
     def _next(self, call: Apply, hint: Type | None) -> SugaredValue:
         """The first of ``next(iter(xs))``, ``next(self.parameters())``, ``next((x for x in xs if …), None)``."""
         items = self._expect(call, 1, 2)
+        taken = self._iterated(items[0])
+        generator = self.generator_of(taken, LAZY)
+        if generator is not None:
+            other = self.emit_expression(items[1]) if len(items) == 2 else None
+            return SimpleValue(self.first_of(generator, other))
         source = self.emit_sugared(self._iterated(items[0]))
         length = None if isinstance(source, SimpleValue) else source.static_length
         if length is None and source.must_unroll:

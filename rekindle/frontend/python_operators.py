@@ -7,6 +7,7 @@ from string import Formatter
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.generators import LAZY
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
@@ -35,7 +36,7 @@ from rekindle.ir.types import (
     union_members,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, SliceExpr, StringLiteral, Subscript
+from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, SliceExpr, StringLiteral, Subscript
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
@@ -295,13 +296,29 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def _of_rows(self, call: Apply, function: str) -> SugaredValue | None:
         """``any(x)`` of a Tensor asks its rows, and gives a bool; None of other things."""
-        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+        if call.attributes or len(call.inputs) != 1:
+            return None
+        generator = self.generator_of(call.inputs[0], LAZY)
+        if generator is not None:
+            return SimpleValue(self._of_generator(call, generator, function))
+        if call.inputs[0].tree.kind in _NO_VALUES:
             return None
         value = self.emit_expression(call.inputs[0])
         if not isinstance(value.type, TensorType):
             return self._of_emitted(call, value)
         rows = self.insert("aten::unbind", call.range, value)
         return SimpleValue(self.from_library(function, call.range, rows))
+
+    def _of_generator(self, call: Apply, expr: GeneratorExpr, function: str) -> Value:
+        """``any(x > 0 for x in xs)``, which ends with the first element that decides."""
+        is_any = function == "any_of_rows"
+
+        def decides() -> Value:
+            truth = self.emit_condition(expr.element).value
+            return truth if is_any else self.insert("aten::__not__", expr.range, truth)
+
+        found = self.until_true(expr, decides)
+        return found if is_any else self.insert("aten::__not__", call.range, found)
 
     def _int(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``int("ff", 16)``; other calls are none of this."""

@@ -49,7 +49,7 @@ def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
     """
     range = loop.range
     flag = hidden(range, "broken")
-    body, marked = _marking([statement.tree for statement in _body(loop)], flag)
+    body, marked = mark_breaks([statement.tree for statement in _body(loop)], flag)
     if not marked:
         return together(range, [loop, *otherwise])
     changed: Stmt
@@ -66,7 +66,7 @@ def _body(loop: For | While) -> list[Stmt]:
     return loop.body
 
 
-def _marking(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:
+def mark_breaks(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:
     """The statements with an assignment to ``flag`` before each ``break`` of the loop around them, and whether there is
     any."""
     made: list[Tree] = []
@@ -90,7 +90,7 @@ def _marked_within(tree: Tree, flag: Expr) -> tuple[Tree, bool]:
     found = False
     for child in tree.children:
         if isinstance(child, Tree) and child.kind == "list":
-            items, inner = _marking(list(child.subtrees()), flag)
+            items, inner = mark_breaks(list(child.subtrees()), flag)
             child, found = Tree("list", child.range, tuple(items)), found or inner
         children.append(child)
     return (Tree(tree.kind, tree.range, tuple(children)), True) if found else (tree, False)

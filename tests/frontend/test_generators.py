@@ -1,0 +1,77 @@
+"""Generators compute their elements one by one, where what goes over them asks for the next."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from tests.frontend import lazily
+from tests.support.calls import assert_calls_agree
+from tests.support.golden import GoldenTexts
+
+LISTS: tuple[list[int], ...] = ([1, 2, 3, 0], [], [0], [1, 7, 3], [3, 1, 7], [2, 2, 2], [1, 1])
+
+PROGRAMS = {
+    name: item
+    for name, item in vars(lazily).items()
+    if callable(item) and getattr(item, "__module__", "") == lazily.__name__ and name != "computed"
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_eager(name: str) -> None:
+    assert_calls_agree(PROGRAMS[name], *((numbers, []) for numbers in LISTS))
+
+
+@pytest.mark.parametrize("name", ["first_that_fits", "interleaved"])
+def test_the_graph(name: str, golden: GoldenTexts) -> None:
+    text = str(rekindle.script(PROGRAMS[name]).graph)
+    golden(f"frontend/generators/{name}", "\n".join(line.partition(" # ")[0] for line in text.splitlines()))
+
+
+class Searches(nn.Module):
+    """Goes over its layers in generators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+        self.calls: int = 0
+
+    def called(self, layer: int, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x * layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        for y in (layer(x) for layer in self.layers):
+            x = x + y
+        if any(self.called(i, x).sum().item() != 0 for i in range(5)):
+            x = x * next(self.called(i, x) for i in range(1, 5) if i > 1)
+        return x
+
+
+def test_modules_and_gradients() -> None:
+    torch.manual_seed(0)
+    module = Searches()
+    compiled = rekindle.script(module)
+    for _ in range(3):
+        found, expected = (torch.ones(2, requires_grad=True) for _ in range(2))
+        before = module.calls
+        module(expected).sum().backward()
+        count, module.calls = module.calls - before, before
+        compiled(found).sum().backward()
+        assert found.grad is not None
+        assert expected.grad is not None
+        torch.testing.assert_close(found.grad, expected.grad)
+        assert count == 3
+    assert compiled.calls == 9
+
+
+def test_generators_that_read_what_is_not_assigned() -> None:
+    def reads(c: bool, xs: list[int]):
+        if c:
+            y = 1
+        return any(x == y for x in xs)
+
+    assert_calls_agree(reads, (True, [1]), (False, []), (False, [1]))
