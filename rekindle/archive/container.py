@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import zlib
 from typing import IO, Final, Literal, TypeAlias
 
@@ -45,7 +46,7 @@ class ArchiveReader:
             ArchiveError: it is no archive, is broken, or asks for more than the limits allow.
         """
         self.limits = limits
-        self._data, self._copy = _bytes_of(f, use_mmap)
+        self._data, self._copy = _bytes_of(f, use_mmap, limits)
         entries = read_directory(self._data, limits)
         if not entries:
             raise CorruptArchiveError("The archive is empty.")
@@ -190,7 +191,7 @@ _VERSION_MEMBERS: Final = ("version", ".data/version", ".format_version")
 _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.load or torch.export.load."
 
 
-def _bytes_of(f: FileLike, use_mmap: bool) -> tuple[memoryview, memoryview | None]:
+def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
     """The bytes of the file; and, where it is mapped, a second mapping that can be written to without changing it.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
@@ -198,7 +199,7 @@ def _bytes_of(f: FileLike, use_mmap: bool) -> tuple[memoryview, memoryview | Non
     if isinstance(f, (bytes, bytearray, memoryview)):
         return memoryview(f).cast("B").toreadonly(), None
     if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
+        with _open_regular(f) as file:
             if not use_mmap or not os.fstat(file.fileno()).st_size:
                 return memoryview(file.read()), None
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -207,10 +208,74 @@ def _bytes_of(f: FileLike, use_mmap: bool) -> tuple[memoryview, memoryview | Non
         raise TypeError(
             f"an archive is read from a path, a file or bytes, not from a value of class '{type(f).__name__}'"
         )
-    data = f.read()
-    if isinstance(data, str):
-        raise TypeError("the file was opened as text; open it with mode 'rb'")
-    return memoryview(data), None
+    return memoryview(_read_all(f, limits)), None
+
+
+def _open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading. Opening a pipe would wait for its writer, and a device may have no end.
+
+    Raises:
+        OSError: it cannot be opened.
+        UnsupportedArchiveError: it is neither a regular file nor a link to one.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise _not_regular(f"'{printable(os.fspath(path))}'", mode)
+
+
+def _not_regular(what: str, mode: int) -> UnsupportedArchiveError:
+    kind = next((name for is_kind, name in _FILE_KINDS if is_kind(mode)), "something else")
+    return UnsupportedArchiveError(f"An archive is read from a regular file, but {what} is {kind}.")
+
+
+_FILE_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
+    """Read a file object to its end; of a pipe or a socket at most ``limits.decompressed`` bytes.
+
+    Raises:
+        TypeError: it was opened as text.
+        UnsupportedArchiveError: it is a device, which may have no end.
+        ArchiveLimitError: it does not end.
+    """
+    mode = _mode_of(file)
+    if mode is not None and (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
+        raise _not_regular("the file that was given", mode)
+    if mode is None or stat.S_ISREG(mode):
+        data = file.read()
+        if isinstance(data, str):
+            raise TypeError("the file was opened as text; open it with mode 'rb'")
+        return data
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := file.read(_CHUNK):
+        size += len(chunk)
+        if size > limits.decompressed:
+            raise ArchiveLimitError(
+                f"The stream has more than {limits.decompressed} bytes.",
+                hint="If you trust it, raise the limit: limits=rekindle.ArchiveLimits(decompressed=…).",
+            )
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _mode_of(file: IO[bytes]) -> int | None:
+    """What kind of file a file object reads; None for an object that reads no file of the system."""
+    try:
+        return os.fstat(file.fileno()).st_mode
+    except (AttributeError, OSError, ValueError, TypeError):
+        return None
 
 
 def _inflate(name: str, stored: memoryview, size: int) -> bytes:

@@ -32,6 +32,8 @@ class ArchiveLimits:
     """How many types may stand within one another: ``List[Dict[str, Tensor]]`` has three."""
     code_bytes: int = 16 << 20
     """The length of the program texts together. Reading them takes about two seconds a mebibyte."""
+    code_tokens: int = 2_000_000
+    """The tokens (names, numbers, operators, ends of lines) of one program text."""
     empty_tensor_bytes: int = 1 << 40
     """What the storage of a tensor on the device ``meta``, which has no bytes in the archive, may claim to have."""
     steps: int = 1_000_000

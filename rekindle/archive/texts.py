@@ -10,7 +10,7 @@ from rekindle.archive.debug_records import DebugRecords
 from rekindle.archive.legacy import LegacyProgram
 from rekindle.archive.pickle_reader import read_pickle
 from rekindle.archive.records import Pickle
-from rekindle.errors import ArchiveLimitError, CorruptArchiveError, Source
+from rekindle.errors import ArchiveLimitError, CorruptArchiveError, Source, TextLimit
 
 _FOLDER: Final = "code/"
 _SUFFIX: Final = ".py"
@@ -24,6 +24,10 @@ class ProgramTexts:
         self._reader = reader
         self._legacy = None if legacy is None else legacy.texts
         self._bytes = 0
+        self._limit = TextLimit(
+            reader.limits.code_tokens,
+            "If you trust this file, raise the limit: limits=rekindle.ArchiveLimits(code_tokens=…).",
+        )
 
     def qualifiers(self) -> list[str]:
         """Those that there are, in the order of the archive."""
@@ -40,7 +44,7 @@ class ProgramTexts:
         """
         member = f"{_FOLDER}{qualifier.replace('.', '/')}{_SUFFIX}"
         if self._legacy is not None:
-            return Source(self._legacy[qualifier], member) if qualifier in self._legacy else None
+            return self._source(self._legacy[qualifier], member) if qualifier in self._legacy else None
         if member not in self._reader:
             return None
         self._bytes += self._reader.entry(member).size
@@ -55,11 +59,14 @@ class ProgramTexts:
             text = self._reader.read(member).decode("utf-8")
         except UnicodeDecodeError:
             raise CorruptArchiveError("The text is not UTF-8.", member=member) from None
-        source = Source(text, member)
+        source = self._source(text, member)
         debug = f"{member}.debug_pkl"
         if debug in self._reader:
             source.origin = DebugRecords(self._pickle_reader(debug), text).origin
         return source
+
+    def _source(self, text: str, member: str) -> Source:
+        return Source(text, member, limit=self._limit)
 
     def _pickle_reader(self, member: str) -> Callable[[], Pickle]:
         return lambda: read_pickle(self._reader.view(member), member, self._reader.limits)

@@ -57,4 +57,5 @@ from rekindle.errors.source import (
     UNKNOWN_RANGE as UNKNOWN_RANGE,
     Source as Source,
     SourceRange as SourceRange,
+    TextLimit as TextLimit,
 )

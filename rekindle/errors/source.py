@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+
+@dataclass(slots=True, frozen=True)
+class TextLimit:
+    """How many tokens a text may have, and what an error tells its user to do about more."""
+
+    tokens: int
+    hint: str
 
 
 @dataclass(slots=True, eq=False)
@@ -25,13 +34,15 @@ class Source:
     origin: Callable[[int], SourceRange | None] | None = field(default=None, repr=False)
     """For a text that was made from others, as those of archives: the place in the author's source that the character
     at an offset stands for, None where it stands for none."""
-    _line_starts: list[int] | None = field(default=None, repr=False)
+    limit: TextLimit | None = field(default=None, repr=False)
+    """What an untrusted text may ask for."""
+    _line_starts: Sequence[int] | None = field(default=None, repr=False)
 
     @property
-    def line_starts(self) -> list[int]:
+    def line_starts(self) -> Sequence[int]:
         """The offset of the first character of every line."""
         if self._line_starts is None:
-            starts = [0]
+            starts = array("L", [0])
             find = self.text.find
             at = find("\n")
             while at >= 0:
@@ -46,11 +57,16 @@ class Source:
 
     def line(self, index: int) -> str:
         """The text of line ``index`` (from 0), without its line end."""
+        return self.part_of_line(index, 0, len(self.text))
+
+    def part_of_line(self, index: int, first: int, count: int) -> str:
+        """Return up to ``count`` characters of line ``index`` (from 0) from column ``first`` on, without its line
+        end."""
         starts = self.line_starts
         if not 0 <= index < len(starts):
             return ""
         end = starts[index + 1] - 1 if index + 1 < len(starts) else len(self.text)
-        return self.text[starts[index] : end]
+        return self.text[starts[index] + first : min(end, starts[index] + first + count)]
 
     def offset(self, line_index: int, column: int) -> int:
         """The offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
@@ -109,11 +125,9 @@ class SourceRange:
     def highlight(self, context: int = 3) -> str:
         """The line of this range with ``context`` lines before it and carets under the range.
 
-        A range over several lines is marked on its first line.
+        A range over several lines is marked on its first line. Of a long line, a part around the range is shown. For a
+        text that was made from others, a last line names the place that the range comes from.
         """
-        original = self.original
-        if original is not self:
-            return original.highlight(context)
         if not self.is_known:
             return ""
         source = self.source
@@ -121,13 +135,23 @@ class SourceRange:
         out: list[str] = []
         if source.filename is not None:
             out.append(f'  File "{source.filename}", line {self.line}')
+        start = source.line_starts[index]
+        first = max(0, self.start - start - _SHOWN_BEFORE)
         for i in range(max(0, index - context), index + 1):
-            out.append(("    " + source.line(i)).rstrip())
-        begin = self.start - source.line_starts[index]
-        width = max(1, min(self.end, source.line_starts[index] + len(source.line(index))) - self.start)
+            out.append(("    " + source.part_of_line(i, first, _SHOWN)).rstrip())
+        begin = self.start - start - first
+        width = max(1, min(self.end - start - first, len(source.part_of_line(index, first, _SHOWN))) - begin)
         out.append("    " + " " * begin + "^" * width)
+        original = self.original
+        if original is not self and original.source.filename is not None:
+            out.append(f'  compiled from "{original.source.filename}", line {original.line}')
         return "\n".join(line.translate(_CONTROLS) for line in out)
 
+
+_SHOWN: Final = 500
+"""As many characters of a line are shown."""
+_SHOWN_BEFORE: Final = 400
+"""As many of them stand before the place that is marked."""
 
 _CONTROLS: Final = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),

@@ -46,10 +46,18 @@ class Dialect:
     layout: bool
 
 
+# Repeated groups are bounded: the engine keeps a state for each repetition, until the match ends. Longer numbers are
+# refused by their length, and other repetitions are matched a piece at a time.
+_AT_ONCE = 1000
+_LONGEST_NUMBER = _AT_ONCE
+"""Programs know numbers of 64 bits; Python refuses to read those of some thousand digits."""
+
+_MANY = f"{{0,{_AT_ONCE}}}"
+_SOME = f"{{1,{_AT_ONCE}}}"
 _WORD = r"[^\W\d]\w*"
-_DIGITS = r"[0-9](?:_?[0-9])*"
+_DIGITS = rf"[0-9](?:_?[0-9]){_MANY}"
 _EXPONENT = rf"(?:[eE][-+]?{_DIGITS})?[jJ]?"
-_PREFIXED = r"0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-7])+"
+_PREFIXED = rf"0[xX](?:_?[0-9a-fA-F]){_SOME}|0[bB](?:_?[01]){_SOME}|0[oO](?:_?[0-7]){_SOME}"
 
 
 def _compile(*, operators: str, number: str, blank: str, extra: str = "") -> re.Pattern[str]:
@@ -66,7 +74,7 @@ PYTHON = Dialect(
         # A digit behind a dot makes it a number, so the dot must look ahead.
         operators=r"\*\*=?|//=?|>>=?|<<=?|\.\.\.|->|:=|[-+*/%@&|^<>=!]=|[-+*/%@&|^~<>=,:;()\[\]{}!]|\.(?![0-9])",
         number=rf"{_PREFIXED}|(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS}){_EXPONENT}",
-        blank=r"[ \t\f]*(?:\\(?:\r\n?|\n)[ \t\f]*)*",
+        blank=rf"[ \t\f]*(?:\\(?:\r\n?|\n)[ \t\f]*){_MANY}",
     ),
     KEYWORDS,
     layout=True,
@@ -90,13 +98,14 @@ GRAPH = Dialect(
         number=_PLAIN_NUMBER,
         blank=r"[ \t\f\r\n]*",
         # A value may be called as an attribute is, and a module as anything: ``%my-key``, ``%a/b``, ``%two words``.
-        extra=r"|(?P<VALUE>%[^\s,:()\[\]{}#=]+(?: [^\s,:()\[\]{}#=]+)*)",
+        extra=rf"|(?P<VALUE>%[^\s,:()\[\]{{}}#=]+(?: [^\s,:()\[\]{{}}#=]+){_MANY})",
     ),
     frozenset(),
     layout=False,
 )
 
-_BLANK_LINES = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(\#[^\r\n]*\Z)?")
+_BLANK_LINES = re.compile(rf"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)){_SOME}")
+_INDENTATION = re.compile(r"([ \t\f]*)(\#[^\r\n]*\Z)?")
 _TYPE_COMMENT = re.compile(r"[ \t\f]*#[ \t]*type:(?![ \t]*ignore\b)[ \t]*([^#\r\n]*[^#\s])")
 _LINE = re.compile(r"[^\r\n]*[\r\n]*")
 _BEHIND_NUMBERS = frozenset(["and", "else", "for", "if", "in", "is", "not", "or"])
@@ -208,6 +217,7 @@ def _tokenize(
 ) -> list[Token]:
     """All tokens of ``source.text[start:end]``, EOF the last."""
     text = source.text
+    most = len(text) if source.limit is None else source.limit.tokens
     match = dialect.pattern.match
     keywords = dialect.keywords
     layout = _Layout(source, end, comments) if injects else None
@@ -222,6 +232,8 @@ def _tokenize(
         assert kind is not None
         at = found.end()
         begin = found.start(kind)
+        if len(tokens) > most:
+            raise _too_many(source, begin, at)
         if kind == "IDENT":
             word = text[begin:at]
             if not word.isascii():
@@ -265,6 +277,13 @@ def _tokenize(
     return tokens
 
 
+def _too_many(source: Source, begin: int, end: int) -> ParseError:
+    """Return the error for a text with more tokens than its limit allows."""
+    assert source.limit is not None
+    count = source.limit.tokens
+    return ParseError(f"The text has more than {count} tokens.", source.range(begin, end), hint=source.limit.hint)
+
+
 def _close(brackets: list[Token], token: Token) -> None:
     """Take the bracket off the stack that ``token`` closes."""
     if not brackets:
@@ -283,10 +302,6 @@ def _identifier(source: Source, begin: int, end: int) -> str:
     if not word.isidentifier():
         raise ParseError(f"{word!r} is not a name.", source.range(begin, end))
     return word
-
-
-_LONGEST_NUMBER = 1000
-"""Programs know numbers of 64 bits; Python refuses to read those of some thousand digits."""
 
 
 def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
@@ -361,17 +376,20 @@ class _Layout:
 
     def _next_line(self, at: int) -> tuple[int, int]:
         """Skip blank lines and comments; the column (tabs go to multiples of 8) and offset of the next line's text."""
-        found = _BLANK_LINES.match(self._source.text, at, self._end)
-        assert found is not None
-        if found.end() > at:
-            self.note_comments(at, found.end())
-        blanks = found.group(1)
+        text, begin = self._source.text, at
+        while lines := _BLANK_LINES.match(text, at, self._end):
+            at = lines.end()
+        indentation = _INDENTATION.match(text, at, self._end)
+        assert indentation is not None
+        if indentation.end() > begin:
+            self.note_comments(begin, indentation.end())
+        blanks = indentation.group(1)
         if "\t" not in blanks and "\f" not in blanks:
-            return len(blanks), found.end()
+            return len(blanks), indentation.end()
         column = 0
         for blank in blanks:
             column = 0 if blank == "\f" else column // 8 * 8 + 8 if blank == "\t" else column + 1
-        return column, found.end()
+        return column, indentation.end()
 
     def _indent(self, tokens: list[Token], column: int, at: int) -> None:
         indents = self._indents

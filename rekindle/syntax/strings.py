@@ -13,11 +13,12 @@ from rekindle.errors import ParseError, Source
 
 _OPENING = re.compile(r"""([rRbBuUfFtT]{0,2})(\"{3}|'{3}|"|')""")
 _BODIES = {
-    '"': re.compile(r'[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*'),
-    "'": re.compile(r"[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*"),
-    '"""': re.compile(r'[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*)*'),
-    "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*"),
+    '"': re.compile(r'[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*){0,1000}'),
+    "'": re.compile(r"[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*){0,1000}"),
+    '"""': re.compile(r'[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*){0,1000}'),
+    "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*){0,1000}"),
 }
+"""Up to a thousand escapes at once, for each of which the engine keeps a state until the match ends."""
 _PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
 
 
@@ -36,11 +37,15 @@ def string_end(source: Source, start: int, end: int, tokens: re.Pattern[str]) ->
     prefix, quotes, begin = _opening(source, start)
     if "f" in prefix or "t" in prefix:
         return _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[1]
-    found = _BODIES[quotes].match(source.text, begin, end)
-    assert found is not None
-    if not source.text.startswith(quotes, found.end(), end):
-        raise _unterminated(source, start, found.end())
-    return found.end() + len(quotes)
+    body, at = _BODIES[quotes], -1
+    while at < begin:
+        at = begin
+        found = body.match(source.text, begin, end)
+        assert found is not None
+        begin = found.end()
+    if not source.text.startswith(quotes, at, end):
+        raise _unterminated(source, start, at)
+    return at + len(quotes)
 
 
 def _unterminated(source: Source, start: int, end: int) -> ParseError:
@@ -102,7 +107,7 @@ def _text(source: Source, start: int, end: int, raw: bool) -> str:
 
 @dataclass(slots=True)
 class Literal:
-    """A string literal taken apart: a plain one has one text and no fields, an f-string texts and fields in turn."""
+    """A string literal taken apart: a plain one has one text and no fields, an f-string texts and fields in order."""
 
     kind: str
     """Empty, ``b``, ``f`` or ``t``."""
@@ -187,7 +192,7 @@ class _Fields:
 
     def _add(self, parts: list[str | Field], begin: int, end: int) -> None:
         if end > begin:
-            _append(parts, _text(self._source, begin, end, self._raw))
+            parts.append(_text(self._source, begin, end, self._raw))
 
     def _field(self, parts: list[str | Field], start: int, depth: int) -> int:
         """Read the field whose expression begins at ``start``; the offset behind its brace."""
@@ -199,7 +204,7 @@ class _Fields:
             at = end + 1
             while text[at : at + 1].isspace():
                 at += 1
-            _append(parts, text[start:at])  # what ``{x = }`` says stands in the result as it is written
+            parts.append(text[start:at])  # what ``{x = }`` says stands in the result as it is written
         if text.startswith("!", at):
             result.conversion = text[at + 1 : at + 2]
             if result.conversion not in ("r", "s", "a"):
@@ -237,11 +242,3 @@ class _Fields:
                     depth += 1
                 elif op in ")]}":
                     depth -= 1
-
-
-def _append(parts: list[str | Field], text: str) -> None:
-    """Add ``text`` to the last part where that is text too."""
-    if parts and isinstance(parts[-1], str):
-        parts[-1] += text
-    else:
-        parts.append(text)
