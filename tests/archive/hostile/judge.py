@@ -32,7 +32,7 @@ MEMORY: Final = 1 << 30
 _HARMLESS: Final = frozenset(
     {
         *("object.__getattr__", "object.__setattr__", "object.__delattr__", "sys._getframe", "sys._getframemodulename"),
-        *("code.__new__", "gc.get_objects", "builtins.id", "setopencodehook"),
+        *("code.__new__", "array.__new__", "gc.get_objects", "builtins.id", "setopencodehook"),
     }
 )
 """What Python tells auditors that reaches nothing outside of the interpreter."""
