@@ -8,8 +8,9 @@
     %4 : int = aten::dim(%x)                                 return (%1)
     return (%1)
 
-A write stays where something that is needed later may share memory with what it writes to. A node that only raises an
-error for some inputs may go, as it may in ``torch.jit``; a loop on a computed condition stays, since it may not end.
+A write stays where something that is needed later may share memory with what it writes to. An operator on numbers, texts
+or containers that may raise stays (:mod:`rekindle.analysis.raising`); an operator on Tensors goes, though it might
+raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import ClassVar
 
 from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.effects import has_side_effects, may_write
+from rekindle.analysis.raising import may_raise
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.passes.changes import may_change
 
@@ -98,7 +100,7 @@ class _Elimination:
         return len(self.live) > before
 
     def _is_needed(self, node: Node) -> bool:
-        if any(output in self.live for output in node.outputs) or has_side_effects(node):
+        if any(output in self.live for output in node.outputs) or has_side_effects(node) or may_raise(node):
             return True
         if node.operator is not None and node.operator.is_nondeterministic:
             return True  # it moves the random generator on, which whoever draws next can tell

@@ -55,7 +55,7 @@ class Report:
             self.rejections.update(verdict.kind.split("; "))
         if verdict.status == "finding":
             self.failures[verdict.signature] += 1
-            self.first.setdefault(verdict.signature, number)
+            self.first[verdict.signature] = min(number, self.first.get(verdict.signature, number))
 
     @property
     def compiled(self) -> int:

@@ -19,6 +19,7 @@ from rekindle.errors.archives import SaveError
 from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
+from tests.fuzzing.transformed import TRANSFORMED
 
 Stage = Callable[[str], None]
 
@@ -194,7 +195,7 @@ class Judge:
         return False
 
 
-_INEXACT: Final = ("optimised", "profiling", "saved", "jvp", "vmap")
+_INEXACT: Final = ("optimised", "profiling", "saved")
 _AGAIN: Final = (0, 0, 1)
 """The calls that are made again at the end: kernels are made in the third call of a version."""
 
@@ -281,9 +282,21 @@ def _saved(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) 
     return _judged(rekindle.load(buffer), loaded, expected, names, exact=False)
 
 
+def _transformed(name: str) -> Any:
+    def way(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+        found = TRANSFORMED[name](loaded)
+        if found is None:
+            return Verdict("passed")
+        failure, what, call = found
+        return Verdict("finding", failure, what.kind, call=call, detail=what.text)
+
+    return way
+
+
 _WAYS: Final = {
     "unoptimised": _unoptimised,
     "optimised": _optimised,
     "profiling": _profiling,
     "saved": _saved,
+    **{name: _transformed(name) for name in TRANSFORMED},
 }

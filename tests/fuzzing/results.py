@@ -14,7 +14,8 @@ from tests.fuzzing.batch import Report
 FOLDER: Final = Path(__file__).parent / "results"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit that is checked out."""
     found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     return found.stdout.strip() or "unknown"
 
@@ -24,7 +25,7 @@ def summary(report: Report) -> dict[str, Any]:
     return {
         "seed": report.seed,
         "programs": report.count,
-        "commit": _commit(),
+        "commit": commit(),
         "torch": torch.__version__.partition("+")[0],
         "seconds": round(report.seconds, 1),
         "statuses": dict(sorted(report.statuses.items())),

@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import json
 import os
+import resource
 import selectors
 import signal
 import sys
@@ -13,6 +14,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 Send = Callable[[dict[str, Any]], None]
@@ -22,6 +24,8 @@ PROCESSOR_SECONDS: Final = 25.0
 """What one program may take of a processor, compilation and all calls included."""
 WALL_SECONDS: Final = 180.0
 """After so long a program waits for something that does not come."""
+MEMORY: Final = 2 << 30
+"""Bytes that a process may take beyond what it starts with."""
 
 
 def limit(processor: float = PROCESSOR_SECONDS, wall: float = WALL_SECONDS) -> None:
@@ -92,6 +96,7 @@ def _start(task: Any, work: Work) -> tuple[int, _Child]:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         faulthandler.enable(trace)
         gc.freeze()
+        _limit_memory()
 
         def send(message: dict[str, Any]) -> None:
             os.write(writing, json.dumps(message).encode() + b"\n")
@@ -103,6 +108,13 @@ def _start(task: Any, work: Work) -> tuple[int, _Child]:
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
         os._exit(status)
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _end(child: _Child) -> Ended:

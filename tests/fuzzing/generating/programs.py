@@ -80,7 +80,7 @@ def generate(seed: int, number: int) -> Program:
     calls, without = _calls(draft, parameters)
     ways = ["unoptimised", "optimised"]
     if style == "smooth":
-        ways += []
+        ways += ["jvp", "grad", "vmap"]
     elif draft.chance(0.1):
         ways.append("profiling")
     elif draft.chance(0.1):
@@ -305,7 +305,7 @@ def _smooth(draft: Draft) -> Parameters:
     w = Writer(draft.random, scope)
     parameters: Parameters = [("x", tensor(), None)]
     if draft.chance(0.5):
-        parameters.append(("y", tensor("float32", draft.random.choice((("n", "m"), ("m",)))), None))
+        parameters.append(("y", tensor("float32", draft.random.choice((("n", "m"), ("m",), ("n",), ()))), None))
     for name, kind, _ in parameters:
         scope.add(name, kind)
     body = []

@@ -1,0 +1,150 @@
+"""Which operators on numbers, texts and containers may raise, as far as it can be told from the node alone.
+
+Python's programs see such an error: ``table[key]`` in a ``try``, whose result nobody uses, asks whether the key is
+there. Operators on Tensors are not among these: what an unused one would raise for its shapes is not looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.analysis.effects import may_write
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import DictType, FloatType, IntType, ListType, StringType
+
+
+def may_raise(node: Node) -> bool:
+    """Whether a node that works on Python's values may raise for some of them."""
+    asked = _RAISING.get(node.kind)
+    return asked is not None and asked(node)
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def _of_numbers(node: Node) -> bool:
+    return all(isinstance(each.type, (IntType, FloatType)) for each in node.inputs[:2])
+
+
+def _divides(node: Node) -> bool:
+    """Division, unless the divisor is a constant other than zero."""
+    if not _of_numbers(node):
+        return False
+    divisor = _constant(node.inputs[1])
+    return not (isinstance(divisor, (int, float)) and divisor != 0)
+
+
+def _powers(node: Node) -> bool:
+    """Powers, unless the exponent is a small constant and not negative, as most are."""
+    if not _of_numbers(node):
+        return False
+    exponent = _constant(node.inputs[1])
+    return not (isinstance(exponent, int) and 0 <= exponent <= 4)
+
+
+def _shifts(node: Node) -> bool:
+    if not _of_numbers(node):
+        return False
+    count = _constant(node.inputs[1])
+    return not (isinstance(count, int) and count >= 0)
+
+
+def _converts(node: Node) -> bool:
+    """``int`` and the roundings, of NaN and infinities; both, of texts."""
+    given = node.inputs[0]
+    if isinstance(given.type, FloatType):
+        known = _constant(given)
+        return node.kind != "aten::Float" and not (isinstance(known, float) and math.isfinite(known))
+    return isinstance(given.type, StringType)
+
+
+def _of_floats(node: Node) -> bool:
+    """Functions of ``math``, which leave their domains or overflow."""
+    return all(isinstance(each.type, (IntType, FloatType)) for each in node.inputs)
+
+
+def _item(node: Node) -> bool:
+    """Elements of lists and dicts, unless the list is known to be long enough."""
+    container = node.inputs[0]
+    if isinstance(container.type, (DictType, StringType)):
+        return True
+    if not isinstance(container.type, ListType):
+        return False
+    index = node.inputs[1]
+    return not (_counts(index, container) or _is_within(index, container) or container.node.kind == "aten::size")
+
+
+def _is_within(index: Value, container: Value) -> bool:
+    number = _constant(index)
+    if not isinstance(number, int) or container.node.kind != "prim::ListConstruct":
+        return False
+    count = len(container.node.inputs)
+    return -count <= number < count and not any(may_write(use.user) for use in container.uses)
+
+
+def _counts(index: Value, container: Value) -> bool:
+    """Whether the index is the number of an iteration of a loop over the list."""
+    loop = index.node.owning_block.owning_node if index.node.kind == "prim::Param" and index.node.owning_block else None
+    if loop is None or loop.kind != "prim::Loop" or index is not loop.blocks[0].inputs[0]:
+        return False
+    length = loop.inputs[0]
+    return _measures(length, container)
+
+
+def _measures(length: Value, container: Value) -> bool:
+    if length.node.kind == "aten::len":
+        return length.node.inputs[0] is container
+    return length.node.kind == "prim::min" and any(
+        each.node.kind == "aten::len" and each.node.inputs[0] is container
+        for each in (length.node.inputs[0].node.inputs if length.node.inputs[0].node.kind == "prim::ListConstruct" else ())
+    )
+
+
+def _of_a_list(node: Node) -> bool:
+    """The least and the greatest of a list, which may be empty."""
+    return len(node.inputs) == 1 and isinstance(node.inputs[0].type, ListType)
+
+
+def _changes_a_container(node: Node) -> bool:
+    return isinstance(node.inputs[0].type, (ListType, DictType)) and not (
+        node.kind == "aten::_set_item" and isinstance(node.inputs[0].type, DictType)
+    )
+
+
+def _unpacks(node: Node) -> bool:
+    """Unpacking of a list, unless its length is known; sizes of Tensors are theirs to check."""
+    made = node.inputs[0].node
+    if made.kind == "prim::ListConstruct":
+        return len(made.inputs) != len(node.outputs) or any(may_write(use.user) for use in node.inputs[0].uses)
+    return made.kind not in ("aten::size", "prim::ConstantChunk", "aten::chunk", "aten::split", "aten::unbind")
+
+
+def _constant(value: Value) -> object:
+    return value.to_python()
+
+
+_RAISING: Final[dict[str, Callable[[Node], bool]]] = {
+    **dict.fromkeys(("aten::div", "aten::floordiv", "aten::remainder", "aten::divmod", "aten::fmod"), _divides),
+    **dict.fromkeys(("aten::pow",), _powers),
+    **dict.fromkeys(("aten::__lshift__", "aten::__rshift__"), _shifts),
+    **dict.fromkeys(("aten::Int", "aten::Float", "aten::floor", "aten::ceil", "aten::trunc", "aten::round"), _converts),
+    **dict.fromkeys(
+        (
+            *("aten::sqrt", "aten::log", "aten::log2", "aten::log10", "aten::log1p", "aten::exp", "aten::expm1"),
+            *("aten::acos", "aten::asin", "aten::acosh", "aten::atanh", "aten::sin", "aten::cos", "aten::tan"),
+            *("aten::sinh", "aten::cosh", "aten::gamma", "aten::lgamma", "aten::factorial"),
+        ),
+        _of_floats,
+    ),
+    "aten::__getitem__": _item,
+    "prim::ListUnpack": _unpacks,
+    **dict.fromkeys(("prim::min", "prim::max"), _of_a_list),
+    **dict.fromkeys(
+        ("aten::_set_item", "aten::pop", "aten::popitem", "aten::remove", "aten::Delete"), _changes_a_container
+    ),
+    **dict.fromkeys(("aten::index", "aten::rindex", "aten::ord", "aten::chr"), _always),
+}
+"""What asks, for each kind."""
