@@ -37,6 +37,12 @@ def _divides(node: Node) -> bool:
     return not (isinstance(divisor, (int, float)) and divisor != 0)
 
 
+def _steps(node: Node) -> bool:
+    """The length of a range, unless its step is a constant other than zero."""
+    step = _constant(node.inputs[2])
+    return not (isinstance(step, int) and step != 0)
+
+
 def _powers(node: Node) -> bool:
     """Powers, unless the exponent is a small constant and not negative, as most are."""
     if not _of_numbers(node):
@@ -78,7 +84,9 @@ def _item(node: Node) -> bool:
 
 
 def _is_within(index: Value, container: Value) -> bool:
-    number = _constant(index)
+    number, known = _constant(index), _constant(container)
+    if isinstance(number, int) and isinstance(known, list):
+        return -len(known) <= number < len(known)
     if not isinstance(number, int) or container.node.kind != "prim::ListConstruct":
         return False
     count = len(container.node.inputs)
@@ -97,10 +105,10 @@ def _counts(index: Value, container: Value) -> bool:
 def _measures(length: Value, container: Value) -> bool:
     if length.node.kind == "aten::len":
         return length.node.inputs[0] is container
-    return length.node.kind == "prim::min" and any(
-        each.node.kind == "aten::len" and each.node.inputs[0] is container
-        for each in (length.node.inputs[0].node.inputs if length.node.inputs[0].node.kind == "prim::ListConstruct" else ())
-    )
+    if length.node.kind != "prim::min":
+        return False
+    lengths = length.node.inputs[0].node  # those of what ``zip`` goes over
+    return lengths.kind == "prim::ListConstruct" and any(_measures(each, container) for each in lengths.inputs)
 
 
 def _of_a_list(node: Node) -> bool:
@@ -128,7 +136,8 @@ def _constant(value: Value) -> object:
 
 _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("aten::div", "aten::floordiv", "aten::remainder", "aten::divmod", "aten::fmod"), _divides),
-    **dict.fromkeys(("aten::pow",), _powers),
+    "aten::pow": _powers,
+    "aten::__range_length": _steps,
     **dict.fromkeys(("aten::__lshift__", "aten::__rshift__"), _shifts),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::floor", "aten::ceil", "aten::trunc", "aten::round"), _converts),
     **dict.fromkeys(

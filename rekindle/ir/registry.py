@@ -14,7 +14,16 @@ from typing import Final
 from rekindle.ir import node as _node
 from rekindle.ir.node import Node
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.types import NONE, Bindings, Type, has_free_variables, match_variables, substitute
+from rekindle.ir.types import (
+    NONE,
+    Bindings,
+    ListType,
+    OptionalType,
+    Type,
+    has_free_variables,
+    match_variables,
+    substitute,
+)
 
 Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
@@ -118,7 +127,9 @@ class Operator:
                 formal = substitute(formal, bindings)
                 if formal is None and value.type == NONE:
                     continue  # the element of an Optional, which None does not tell
-            if formal is None or not value.type.is_subtype_of(formal):
+            if formal is None:
+                return False
+            if not value.type.is_subtype_of(formal) and not (argument.alias is None and _reads_as(value.type, formal)):
                 return False
         return True
 
@@ -144,6 +155,16 @@ class Operator:
 
 
 Provider = Callable[[str], Iterable[Operator]]
+
+
+def _reads_as(actual: Type, formal: Type) -> bool:
+    """Whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
+    return (
+        isinstance(actual, ListType)
+        and isinstance(formal, ListType)
+        and isinstance(formal.element, OptionalType)
+        and actual.element.is_subtype_of(formal.element)
+    )
 
 
 class OperatorRegistry:

@@ -113,6 +113,9 @@ def _compute(node: Node) -> bool:
     changed = False
     for output, value in zip(node.outputs, results, strict=True):
         changed |= _replace_by_constant(output, value)
+    if not any(output.has_uses for output in node.outputs):
+        node.destroy()  # it does not raise, which dead code elimination cannot know
+        changed = True
     return changed
 
 

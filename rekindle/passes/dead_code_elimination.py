@@ -8,9 +8,9 @@
     %4 : int = aten::dim(%x)                                 return (%1)
     return (%1)
 
-A write stays where something that is needed later may share memory with what it writes to. An operator on numbers, texts
-or containers that may raise stays (:mod:`rekindle.analysis.raising`); an operator on Tensors goes, though it might
-raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end.
+A write stays where something that is needed later may share memory with what it writes to. An operator on numbers,
+texts or containers that may raise stays (:mod:`rekindle.analysis.raising`); an operator on Tensors goes, though it
+might raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end.
 """
 
 from __future__ import annotations

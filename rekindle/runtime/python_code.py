@@ -415,8 +415,8 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
-    """Python itself takes apart what is assigned to several names."""
-    return reads[0] if len(node.outputs) > 1 else None
+    """Python itself takes apart what is assigned to several names, where there are names."""
+    return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 
 def _itself(node: Node, reads: Sequence[str]) -> str:

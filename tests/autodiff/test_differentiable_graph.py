@@ -348,3 +348,16 @@ def test_gradients_that_eager_refuses() -> None:
     assert messages[0].startswith(
         "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'"
     )
+
+
+def test_gradients_of_parts_that_are_joined_again() -> None:
+    """The gradients of ``chunk`` are a list that ``cat`` makes as a whole, and none of them is None."""
+
+    def joined(x: Tensor) -> Tensor:
+        k = x.sum(dim=0).sort(-1)[0]
+        return torch.cat((0.1 * x).chunk(2, 0)) / k
+
+    x, y = (torch.tensor([[0.5, 10.0, -0.5], [2.0, -1.25, 1.5]], requires_grad=True) for _ in range(2))
+    DifferentiableOperation(graph_of(joined))(x).sum().backward()
+    joined(y).sum().backward()
+    assert_same(x.grad, y.grad)
