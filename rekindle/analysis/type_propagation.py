@@ -23,6 +23,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.autocast import ignores_autocast
 from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -53,25 +54,30 @@ def propagate_types(
     *,
     grad_enabled: bool | None = None,
     every_branch: bool = False,
+    any_modes: bool = False,
 ) -> dict[Value, Type]:
     """The types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
     whether gradients are recorded when the graph runs; None where that is not known. With ``every_branch`` types hold
-    for branches too that are known not to be taken: such can be written into the graph.
+    for branches too that are known not to be taken: such can be written into the graph. With ``any_modes`` types hold
+    under autocast too, and whatever the default dtype and device are when the graph runs; otherwise the caller checks
+    that autocast is off and that the defaults are those of now.
 
     Raises:
         ValueError: there are not as many types as inputs.
     """
     if len(input_types) != len(graph.inputs):
         raise ValueError(f"the graph takes {len(graph.inputs)} inputs, got {len(input_types)} types")
-    return _Propagation(graph, grad_enabled, every_branch).run(input_types)
+    return _Propagation(graph, grad_enabled, every_branch, any_modes).run(input_types)
 
 
-def decided_branches(graph: Graph, input_types: Sequence[Type | None]) -> list[tuple[Node, bool]]:
+def decided_branches(
+    graph: Graph, input_types: Sequence[Type | None], *, any_modes: bool = False
+) -> list[tuple[Node, bool]]:
     """The nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the first. Their
     conditions are not constants yet."""
-    propagation = _Propagation(graph, None, every_branch=False)
+    propagation = _Propagation(graph, None, False, any_modes)
     propagation.run(input_types)
     found = []
     for node in graph.find_nodes("prim::If"):
@@ -162,7 +168,7 @@ class SteadyFacts:
 
 
 class _Propagation:
-    def __init__(self, graph: Graph, grad_enabled: bool | None, every_branch: bool) -> None:
+    def __init__(self, graph: Graph, grad_enabled: bool | None, every_branch: bool, any_modes: bool) -> None:
         self.graph = graph
         self.every_branch = every_branch
         self.steady = SteadyFacts(graph)
@@ -170,7 +176,9 @@ class _Propagation:
         self.grad_enabled = None if modes else grad_enabled
         self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
         """Whether nothing turns on autocast, or may."""
-        self.default_dtype = torch.get_default_dtype()
+        self.any_modes = any_modes
+        self.default_dtype = None if any_modes else torch.get_default_dtype()
+        self.default_device = None if any_modes else torch.get_default_device()
         self.facts: dict[Value, Fact] = {}
 
     def run(self, input_types: Sequence[Type | None]) -> dict[Value, Type]:
@@ -284,21 +292,30 @@ class _Propagation:
                 return [folded]
         elif not self.is_steady or not all(_may_be_told(output.type) for output in node.outputs):
             return []
-        found = result_facts(operator.schema, arguments, default_dtype=self.default_dtype, attributes=node.attributes)
+        found = result_facts(
+            operator.schema,
+            arguments,
+            default_dtype=self.default_dtype,
+            default_device=self.default_device,
+            attributes=node.attributes,
+        )
         is_new = not operator.passes_on and not any(result.alias for result in operator.schema.returns)
-        return [self.adjust(result, is_new) for result in found]
+        may_be_cast = self.any_modes and not ignores_autocast(operator)
+        return [self.adjust(result, is_new, may_be_cast) for result in found]
 
-    def adjust(self, result: Fact, is_new: bool) -> Fact:
-        """``result`` of an operator, less what depends on the recording of gradients. ``is_new`` says that it is not
-        one of the arguments, which would require a gradient all the same."""
+    def adjust(self, result: Fact, is_new: bool, may_be_cast: bool) -> Fact:
+        """``result`` of an operator, less what depends on the recording of gradients, and on autocast. ``is_new`` says
+        that it is not one of the arguments, which would require a gradient all the same."""
         if isinstance(result, TensorType):
+            if may_be_cast and result.dtype is not None and result.dtype.is_floating_point:
+                result = replace(result, dtype=None)
             if result.requires_grad is False or self.grad_enabled:
                 return result
             return replace(result, requires_grad=False if self.grad_enabled is False and is_new else None)
         if isinstance(result, Every):
-            return Every(self.adjust(result.item, is_new))
+            return Every(self.adjust(result.item, is_new, may_be_cast))
         if isinstance(result, tuple):
-            return tuple(self.adjust(part, is_new) for part in result)
+            return tuple(self.adjust(part, is_new, may_be_cast) for part in result)
         return result
 
 

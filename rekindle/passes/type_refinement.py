@@ -29,18 +29,20 @@ ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_f
 
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
-    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells."""
+    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells. With ``any_modes`` types
+    hold under autocast, and for any default dtype and device: for graphs that run without a check of these."""
 
     name: ClassVar[str] = "type_refinement"
 
     only_if_asked: bool = False
+    any_modes: bool = False
 
     def run(self, graph: Graph) -> bool:
         if self.only_if_asked and not any(node.kind in ASKS for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
         decided = self._decide(graph, inputs)
-        types = propagate_types(graph, inputs, every_branch=True)
+        types = propagate_types(graph, inputs, every_branch=True, any_modes=self.any_modes)
         if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
             return decided
         return refine_types(graph, types) or decided
@@ -48,7 +50,7 @@ class TypeRefinement:
     def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
         """Take the branches that are known to be taken."""
         changed = False
-        for node, first in decided_branches(graph, inputs):
+        for node, first in decided_branches(graph, inputs, any_modes=self.any_modes):
             if may_change("decide", node):
                 with graph.inserting_before(node):
                     node.replace_input(0, graph.insert_constant(first))

@@ -55,7 +55,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     Peephole(),
     ConstantPropagation(),
     LowerSimpleTuples(),
-    TypeRefinement(only_if_asked=True),
+    TypeRefinement(only_if_asked=True, any_modes=True),
     Peephole(),
     ConstantPropagation(),
     DeadCodeElimination(),

@@ -73,12 +73,14 @@ def result_facts(
     arguments: Sequence[Fact],
     *,
     default_dtype: torch.dtype | None,
+    default_device: torch.device | None = None,
     attributes: Mapping[str, object] | None = None,
 ) -> Sequence[Fact]:
     """Return what is known of each result of a call; nothing at all if no rule applies.
 
-    ``arguments`` are facts in the order of the schema. ``default_dtype`` is that of the process when the graph runs,
-    None if it is not known. Whether results require a gradient holds for runs that record gradients.
+    ``arguments`` are facts in the order of the schema. ``default_dtype`` and ``default_device`` are those of the
+    process when the graph runs, None if they are not known. Whether results require a gradient holds for runs that
+    record gradients.
     """
     returns = schema.returns
     rule = PROPERTIES.get(schema.name)
@@ -86,7 +88,7 @@ def result_facts(
         if not all(_is_of_tensors(result.type) for result in returns):
             return ()
         rule = RULES.get(schema.name)
-    call = Call(schema, arguments, default_dtype, attributes or {})
+    call = Call(schema, arguments, default_dtype, default_device, attributes or {})
     if schema.arguments and _is_written(schema.arguments[0]):
         return _in_place(call) if len(returns) == 1 else ()
     if rule is None or any(argument.is_out for argument in schema.arguments):

@@ -21,7 +21,7 @@ _NO_DTYPE: Final = object()
 
 @dataclass(slots=False, frozen=True)
 class Call:
-    """Arguments of ``schema``, one fact each. ``default_dtype`` is None where it is not known.
+    """Arguments of ``schema``, one fact each. The default dtype and device are None where they are not known.
 
     Names that the schema lacks read as None: rules serve all overloads of a kind.
     """
@@ -29,6 +29,7 @@ class Call:
     schema: FunctionSchema
     arguments: Sequence[Fact]
     default_dtype: torch.dtype | None
+    default_device: torch.device | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property

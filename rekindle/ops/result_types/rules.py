@@ -67,8 +67,8 @@ def made_on(otherwise: DeviceRule) -> DeviceRule:
 
 
 def default_device(call: Call) -> torch.device | None:
-    """The device of tensors that are made without one. A mode of functions may set another: callers check for it."""
-    return torch.device("cpu") if torch.get_default_device().type == "cpu" else None
+    """The device of tensors that are made without one."""
+    return call.default_device
 
 
 # ----------------------------------------------------------------------------------------------------------- gradients

@@ -1,0 +1,47 @@
+"""Which operators have results of the same dtype whether autocast is on or not."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import torch
+
+from rekindle.ir.registry import Operator
+
+_KEYS: Final = ("AutocastCPU", "AutocastCUDA", "AutocastMPS", "AutocastXPU", "AutocastPrivateUse1")
+
+
+_MADE_OF_VIEWS: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("reshape", "flatten", "unflatten", "contiguous", "chunk", "split", "movedim", "moveaxis", "narrow", "ravel"),
+        *("swapaxes", "swapdims", "expand_as", "view_as", "reshape_as", "tensor_split", "hsplit", "vsplit", "dsplit"),
+        *("to", "type_as", "clone", "squeeze", "numpy_T", "mT", "mH", "adjoint", "broadcast_to", "broadcast_tensors"),
+    )
+)
+"""Composite operators that only view, copy and convert."""
+
+
+@cache
+def ignores_autocast(operator: Operator) -> bool:
+    """Return whether autocast never changes what ``operator`` computes.
+
+    True for views and copies, and for pointwise operators that no autocast key has a kernel for. Composite operators
+    are made of others, any of which autocast may change.
+    """
+    schema = operator.schema
+    if schema.name in _MADE_OF_VIEWS:
+        return True
+    namespace, _, name = schema.name.partition("::")
+    packet = getattr(torch.ops.aten, name, None) if namespace == "aten" else None
+    overload = getattr(packet, schema.overload or "default", None)
+    if not isinstance(overload, torch._ops.OpOverload):
+        return False
+    if any(result.alias is not None for result in schema.returns):
+        return not operator.passes_on
+    if torch.Tag.pointwise not in overload.tags or operator.passes_on:
+        return False
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    is_composite = has_kernel(schema.qualified_name, "CompositeImplicitAutograd")
+    return not is_composite and not any(has_kernel(schema.qualified_name, key) for key in _KEYS)

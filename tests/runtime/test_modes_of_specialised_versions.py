@@ -1,0 +1,71 @@
+"""Versions that are specialised to types, called under other modes than the one in which they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+import torch
+
+import rekindle
+
+
+def sine(x: torch.Tensor, y: torch.Tensor) -> str:
+    if x.dtype == torch.int64 and torch.sin(x).dtype == torch.float32:
+        return "float32"
+    return "another"
+
+
+def product(x: torch.Tensor, y: torch.Tensor) -> str:
+    z = torch.matmul(y, y)
+    if x.dtype == torch.int64 and y.dtype == torch.float32 and z.dtype == torch.float32:
+        return "float32"
+    return "another"
+
+
+def made(x: torch.Tensor, y: torch.Tensor) -> str:
+    if x.dtype == torch.int64 and torch.zeros(2).dtype == torch.float32:
+        return "float32"
+    return "another"
+
+
+def composed(x: torch.Tensor, y: torch.Tensor) -> str:
+    if x.dtype == torch.int64 and y.dtype == torch.float32 and torch.einsum("ij,jk->ik", y, y).dtype == torch.float32:
+        return "float32"
+    return "another"
+
+
+@contextmanager
+def doubles() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def autocast() -> AbstractContextManager[object]:
+    return torch.autocast("cpu")
+
+
+@pytest.mark.parametrize("strategy", ["native", "simple", "profiling"])
+@pytest.mark.parametrize("mode", [doubles, autocast])
+@pytest.mark.parametrize("program", [sine, product, made, composed])
+def test_what_follows_from_a_mode_is_not_folded(
+    program: Callable[[torch.Tensor, torch.Tensor], str],
+    mode: Callable[[], AbstractContextManager[object]],
+    strategy: str,
+) -> None:
+    arguments = torch.arange(3), torch.ones(2, 2)
+    before = rekindle.set_execution_strategy(strategy)
+    try:
+        compiled = rekindle.script(program)
+        for _ in range(4):
+            assert compiled(*arguments) == program(*arguments)
+        with mode():
+            for _ in range(2):
+                assert compiled(*arguments) == program(*arguments)
+        assert compiled(*arguments) == program(*arguments)
+    finally:
+        rekindle.set_execution_strategy(before)
