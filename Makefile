@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -106,6 +106,9 @@ sweep-archives: setup ## every program of the tests through files, here and in t
 
 sweep-execution: setup ## every way of executing against the interpreter, on all kinds of arguments
 	$(BIN)/python -m tests.sweeps.execution --full --jobs 2
+
+sweep-inferred-types: setup ## inferred types of PyTorch's operator database against what its operators return
+	$(BIN)/python -m tests.sweeps.inferred_types --full --jobs 2
 
 sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousand calls: no growth
 	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py

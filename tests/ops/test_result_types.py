@@ -17,7 +17,7 @@ from rekindle.autodiff import backward_operators as backward_operators, operator
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import PROPERTIES, RULES, result_facts
-from rekindle.ops.result_types.dtypes import ORDINARY, promoted
+from rekindle.ops.result_types.dtypes import ORDINARY, promote_types, promoted
 from rekindle.ops.result_types.facts import Constant, Fact, Unknown
 
 DTYPES = sorted(ORDINARY - {torch.complex32}, key=str)
@@ -38,6 +38,11 @@ def unknown_number(value: Any) -> Unknown:
 def operands() -> list[Any]:
     tensors = [torch.ones([1] * rank, dtype=dtype) for dtype in DTYPES for rank in (0, 2)]
     return [*tensors, *NUMBERS]
+
+
+def test_the_smallest_common_dtype() -> None:
+    for a, b in itertools.product(ORDINARY, repeat=2):
+        assert promote_types(a, b) == torch.promote_types(a, b), (a, b)
 
 
 @pytest.mark.parametrize("default", [torch.float32, torch.float64])

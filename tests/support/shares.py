@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 ONE_IN: Final[dict[str, int]] = {
+    "tests/analysis/test_compile_time_operators.py": 6,
     "tests/analysis/test_type_propagation.py": 5,
     "tests/api/test_frozen_programs.py": 5,
     "tests/archive/test_golden_archives.py": 5,

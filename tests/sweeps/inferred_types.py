@@ -135,6 +135,7 @@ def without_numbers(graph: Graph) -> tuple[Graph, list[Any]]:
 def measure(graph: Graph, arguments: list[torch.Tensor], found: dict[str, Counts]) -> None:
     """Propagate types through ``graph`` at every level, run it, and compare."""
     numberless, numbers = without_numbers(graph)
+    recorders: dict[tuple[Graph, bool], Recorder] = {}
     for title, choose in LEVELS.items():
         has_gradients = "with gradients" in title
         given = with_gradients(arguments) if has_gradients else [each.detach().clone() for each in arguments]
@@ -147,9 +148,11 @@ def measure(graph: Graph, arguments: list[torch.Tensor], found: dict[str, Counts
             for index, value in enumerate(values)
         ]
         told = propagate_types(measured, types, grad_enabled=True if has_gradients else None)
-        recorder = Recorder()
-        with torch.enable_grad():
-            recorder.run(measured, values)
+        recorder = recorders.get((measured, has_gradients))
+        if recorder is None:
+            recorder = recorders[measured, has_gradients] = Recorder()
+            with torch.enable_grad():
+                recorder.run(measured, values)
         compare(measured, told, recorder, found.setdefault(title, Counts()))
 
 

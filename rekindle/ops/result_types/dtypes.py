@@ -56,14 +56,33 @@ def may_require_grad(dtype: torch.dtype | None) -> bool:
     return dtype is None or dtype.is_floating_point or dtype.is_complex
 
 
+@cache
 def promote_types(a: torch.dtype | None, b: torch.dtype | None) -> torch.dtype | None:
-    """Return the smallest dtype to which both can be cast; None if there is none, or one is not known."""
-    if a is None or b is None:
+    """Return the smallest dtype to which both can be cast, as ``torch.promote_types``, which is an operator; None if
+    one is not known, or is not ordinary."""
+    if a is None or b is None or not {a, b} <= ORDINARY:
         return None
-    try:
-        return torch.promote_types(a, b)
-    except RuntimeError:
-        return None
+    if a == b:
+        return a
+    lower, higher = sorted((a, b), key=_kind)
+    if _kind(higher) == _COMPLEX_KIND and _kind(lower) >= _FLOAT_KIND:
+        return complex_of(promote_types(real_of(lower), real_of(higher)))
+    if _kind(lower) != _kind(higher):
+        return higher
+    if {a, b} == {torch.float16, torch.bfloat16}:
+        return torch.float32
+    if {a, b} == {torch.uint8, torch.int8}:
+        return torch.int16
+    return max(a, b, key=lambda dtype: dtype.itemsize)
+
+
+_FLOAT_KIND: Final = 2
+_COMPLEX_KIND: Final = 3
+
+
+def _kind(dtype: torch.dtype) -> int:
+    """Return 0 for bools, 1 for integers, 2 for floating dtypes, 3 for complex ones."""
+    return _COMPLEX_KIND if dtype.is_complex else _FLOAT_KIND if dtype.is_floating_point else int(dtype != torch.bool)
 
 
 # ------------------------------------------------------------------------------------------------------ type promotion

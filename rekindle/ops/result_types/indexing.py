@@ -12,7 +12,7 @@ import torch
 from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
-from rekindle.ops.result_types.dtypes import always, first, list_promotion, summed
+from rekindle.ops.result_types.dtypes import always, first, floating, list_promotion, summed
 from rekindle.ops.result_types.facts import Constant, Every, Fact
 from rekindle.ops.result_types.rules import (
     FIRST,
@@ -24,6 +24,7 @@ from rekindle.ops.result_types.rules import (
     SizesRule,
     each,
     first_device,
+    list_of,
     several,
     tensor,
     unknown_sizes,
@@ -239,15 +240,23 @@ def _searched(call: Call) -> Sizes | None:
     return call.tensor("self").sizes if is_tensor else ()
 
 
-def _uniques(*, optional: int) -> Rule:
+def _inverse(call: Call) -> Sizes | None:
+    """Where each element is among the values, if that is wanted; a vector of slices along a dimension."""
+    if not call.flag("return_inverse"):
+        return None
+    return call.first.sizes if not call.has("dim") or call.is_none("dim") else None
+
+
+def _uniques() -> Rule:
     """The values: a vector, or slices along a dimension; then the places and counts."""
 
     def rule(call: Call) -> Sequence[Fact]:
         is_flat = call.is_none("dim") if call.has("dim") else True
         rank = 1 if is_flat else None if is_flat is None else call.first.rank
         values = tensor(first, lambda call: unknown_of(rank), flow=SOME).type(call)
-        others = tensor(_INT64, flow=NEVER).type(call)
-        return [values, *[others] * optional]
+        counts = tensor(_INT64, sizes.of_rank(1), flow=NEVER).type(call)
+        places = tensor(_INT64, _inverse, flow=NEVER).type(call)
+        return [values, places, counts]
 
     return rule
 
@@ -277,6 +286,10 @@ def _vander(call: Call) -> Sizes | None:
     return None if rank is None else (None,) * (max(rank, 1) + 1)
 
 
+def _covariance_dtype(call: Call) -> torch.dtype | None:
+    return floating(first)(call) if call.is_none("aweights") and call.is_none("fweights") else None
+
+
 def _covariance(call: Call) -> Sizes | None:
     """A matrix, squeezed: a number for a single variable."""
     known = call.first.sizes
@@ -293,6 +306,18 @@ def _interleaved(call: Call) -> Sizes | None:
         return (None,)
     is_flat = call.is_none("dim")
     return (None,) if is_flat else None if is_flat is None else _REPEATED_DIM(call)
+
+
+def _dtype_of_all(call: Call) -> torch.dtype | None:
+    found = {each.dtype for each in call.tensors}
+    return found.pop() if len(found) == 1 else None
+
+
+def _histograms(call: Call) -> Sequence[Fact]:
+    """Counts, one dimension for each that has bins, and the edges."""
+    bins = call.items("bins")
+    counts = tensor(first, lambda call: unknown_of(None if bins is None else len(bins)), flow=SOME)
+    return [counts.type(call), Every(tensor(first, sizes.of_rank(1), flow=SOME).type(call))]
 
 
 def _histogram_bins(call: Call) -> Sizes:
@@ -315,6 +340,7 @@ RULES: Final[Rules] = {
     ),
     "_unsafe_masked_index": tensor(first, device=first_device),
     **each(tensor(_INT64, _one_hot_places, flow=NEVER), "nonzero argwhere nonzero_static"),
+    "nonzero_numpy": list_of(tensor(_INT64, sizes.of_rank(1), flow=NEVER)),
     # Joining
     **each(_join(_joined(_dim_argument)), "cat concat concatenate"),
     "stack": _join(_stacked),
@@ -333,9 +359,9 @@ RULES: Final[Rules] = {
     "topk": several(tensor(first, _top), tensor(_INT64, _top, flow=NEVER)),
     "searchsorted": tensor(_index_dtype, _searched, flow=NEVER),
     "bucketize": tensor(_index_dtype, _searched, flow=NEVER),
-    "unique_consecutive": _uniques(optional=2),
-    "unique_dim": _uniques(optional=2),
-    "_unique2": _uniques(optional=2),
+    "unique_consecutive": _uniques(),
+    "unique_dim": _uniques(),
+    "_unique2": _uniques(),
     "bincount": tensor(lambda call: torch.int64 if call.is_none("weights") else None, sizes.of_rank(1), flow=NEVER),
     "histc": tensor(first, _histogram_bins, flow=SOME),
     "histogram": several(tensor(first, sizes.of_rank(1), flow=SOME), tensor(first, sizes.of_rank(1), flow=SOME)),
@@ -349,7 +375,9 @@ RULES: Final[Rules] = {
     "diag_embed": tensor(first, _one_more, device=first_device),
     "linalg_vander": tensor(summed(first), _vander),
     "vander": tensor(dtypes.unknown, sizes.of_rank(2)),
-    "cov": tensor(dtypes.unknown, _covariance, flow=SOME),
-    "corrcoef": tensor(dtypes.unknown, _covariance, flow=SOME),
+    "cov": tensor(_covariance_dtype, _covariance, flow=SOME),
+    "corrcoef": tensor(floating(first), _covariance, flow=SOME),
     "segment_reduce": tensor(first, flow=SOME),
+    "gradient": list_of(tensor(dtypes.only_floating(_dtype_of_all), sizes.first, flow=SOME)),
+    **each(_histograms, "histogramdd"),
 }

@@ -59,7 +59,9 @@ def _matrix_rank(call: Call) -> Sizes | None:
 def _solved(call: Call) -> Sizes | None:
     """``linalg_solve(A, B)``: B may be a vector or matrices; known only where the ranks are equal, or B is a matrix."""
     a, b = call.first.rank, call.tensor("B").rank
-    return unknown_of(a) if a is not None and a == b else None
+    if a is None or b is None:
+        return None
+    return unknown_of(a) if a == b else unknown_of(a - 1) if b == 1 else None
 
 
 def _solved_triangular(call: Call) -> Sizes | None:
@@ -93,7 +95,11 @@ def _svd(call: Call) -> Sequence[Fact]:
 
 
 def _least_squares(call: Call) -> Sequence[Fact]:
-    return [tensor(first, flow=SOME).type(call), tensor(real(first), flow=SOME).type(call)]
+    """The solution, of the rank of both sides where these are of one; residuals, ranks and singular values."""
+    a, b = call.first.rank, call.tensor("b").rank
+    solution = tensor(first, lambda call: unknown_of(a) if a == b else None, flow=SOME)
+    others = (tensor(real(first), flow=SOME), tensor(always(torch.int64), flow=NEVER), tensor(real(first), flow=SOME))
+    return [result.type(call) for result in (solution, *others)]
 
 
 def _tensor_inverse(call: Call) -> Sizes | None:
@@ -112,6 +118,17 @@ def _vecdot(call: Call) -> Sizes | None:
 def _larger_rank(call: Call, *names: str) -> int | None:
     ranks = [call.tensor(name).rank for name in names]
     return None if None in ranks else max(rank or 0 for rank in ranks)
+
+
+def _spectrum_sizes(call: Call) -> Sizes | None:
+    """Frequencies by frames, with the real and imaginary parts last where the result is not complex."""
+    is_complex = call.flag("return_complex")
+    return None if is_complex is None else unknown_of(_rank(call, 1 if is_complex else 2))
+
+
+def _signal(call: Call) -> torch.dtype | None:
+    is_complex = call.flag("return_complex")
+    return None if is_complex is None else first(call) if is_complex else dtypes.real_of(first(call))
 
 
 def _spectrum(call: Call) -> torch.dtype | None:
@@ -148,7 +165,7 @@ RULES: Final[Rules] = {
     **each(_qr, "linalg_qr qr"),
     "geqrf": several(_MATRIX, tensor(first, lambda call: unknown_of(_rank(call, -1)))),
     **each(_SAME, "linalg_householder_product"),
-    "ormqr": tensor(first, lambda call: unknown_of(call.tensor("other").rank), flow=ALL),
+    "ormqr": tensor(first, lambda call: unknown_of(call.tensor("input3").rank), flow=ALL),
     **each(several(_MATRIX, _PIVOTS), "linalg_lu_factor"),
     **each(several(_MATRIX, _PIVOTS, _BATCH_OF_INTS), "linalg_lu_factor_ex _lu_with_info"),
     "linalg_lu": several(tensor(first, _if_set("pivot"), flow=NEVER), _MATRIX, _MATRIX),
@@ -161,7 +178,7 @@ RULES: Final[Rules] = {
     "linalg_ldl_factor_ex": several(_SQUARES, _PIVOTS, _BATCH_OF_INTS),
     "linalg_ldl_solve": tensor(first, lambda call: unknown_of(_larger_rank(call, "LD", "B"))),
     **each(tensor(first, _solved, flow=ALL), "linalg_solve"),
-    "linalg_solve_ex": several(tensor(first, _solved, flow=ALL), tensor(always(torch.int32), flow=NEVER)),
+    "linalg_solve_ex": several(tensor(first, _solved, flow=ALL), _BATCH_OF_INTS),
     "linalg_solve_triangular": tensor(first, _solved_triangular, flow=ALL),
     "linalg_lu_solve": tensor(first, lambda call: unknown_of(_larger_rank(call, "LU", "B")), flow=ALL),
     **each(tensor(first, _older_solve, flow=ALL), "cholesky_solve lu_solve"),
@@ -182,6 +199,6 @@ RULES: Final[Rules] = {
         f"fft_{name}": _fourier(real(floating(first)))
         for name in ("irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn")
     },
-    "stft": tensor(_spectrum, flow=SOME),
-    "istft": tensor(dtypes.unknown),
+    "stft": tensor(_spectrum, _spectrum_sizes, flow=SOME),
+    "istft": tensor(_signal, lambda call: unknown_of(_rank(call, -1)), flow=SOME),
 }

@@ -8,7 +8,6 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.types import TENSOR
 from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
 from rekindle.ops.result_types.dtypes import (
@@ -250,7 +249,8 @@ def _bag(call: Call) -> Sequence[Fact]:
     weight = call.tensor("weight")
     columns = last(weight.sizes, 1)[0]
     bags = tensor(dtypes.of("weight"), lambda call: (None, columns), flow=ALL).type(call)
-    return (bags, TENSOR, TENSOR, TENSOR)
+    numbers = tensor(agreement("indices", "offsets"), flow=NEVER).type(call)
+    return (bags, numbers, numbers, numbers)
 
 
 def _cell(call: Call) -> Sizes | None:
