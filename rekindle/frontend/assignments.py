@@ -8,8 +8,18 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.inference import DICT, LIST, NOTHING, NUMBER, SET, TUPLE, Origin, kind_of_origin, origin_of_value
-from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.inference import (
+    DICT,
+    LIST,
+    NOTHING,
+    NUMBER,
+    NUMBERS,
+    SET,
+    TUPLE,
+    Origin,
+    kind_of_origin,
+    origin_of_value,
+)
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.python_forms import PythonFormEmitter
 from rekindle.frontend.recovery import names_in
@@ -22,8 +32,6 @@ from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
-    FLOAT,
-    INT,
     TENSOR,
     ClassType,
     DictType,
@@ -125,9 +133,18 @@ class AssignmentEmitter(PythonFormEmitter):
             self._assign(target, SimpleValue(self._number_as(number, type, value.range)), value.range)
         elif type is None:
             self._assign(target, self.emit_sugared(value), value.range)
+        elif origin.kind == NUMBERS:
+            self._assign(target, SimpleValue(self._numbers_as(value, type)), value.range)
         else:
             self._assign_annotated(target, value, type)
         self._remember(origin, target)
+
+    def _numbers_as(self, value: Expr, type: Type) -> Value:
+        """Emit a list or dict of literal numbers as a ``type``."""
+        if value.tree.kind != "*":
+            return self.emit_expression(value, type)
+        product = BinOp(value.tree)
+        return self.binary("*", self.emit_expression(product.lhs, type), self.emit_expression(product.rhs), product)
 
     def _assign_side_by_side(self, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
         """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
@@ -154,8 +171,10 @@ class AssignmentEmitter(PythonFormEmitter):
         if around is not None and _is_emptied(origin, around):
             return around
         type = self.evidence.type_of(origin)
-        if type is None and origin.kind == NUMBER and self.environment.find_origin(variable) is not None:
-            return frame.find_type(variable)  # it is assigned anew what it began with
+        if type is None and origin.kind in (NUMBER, NUMBERS) and self.environment.find_origin(variable) is not None:
+            known = frame.find_type(variable)
+            # A variable that is a Tensor everywhere, or a list of such numbers, is assigned anew what it began with.
+            return known if origin.kind == NUMBERS or known == TENSOR else None
         return type
 
     def _remember(self, origin: Origin, target: Expr) -> None:
@@ -167,13 +186,7 @@ class AssignmentEmitter(PythonFormEmitter):
 
     def _number_as(self, number: Value, type: Type | None, range: SourceRange) -> Value:
         """The number with which a variable begins that becomes a ``type``."""
-        if type == TENSOR:
-            return self.insert("aten::tensor", range, number)
-        if type == FLOAT and number.type == INT:
-            return self.graph.insert_constant(float(constant_int(number) or 0), range=range)
-        if type is not None and type.kind == "ComplexType" and number.type in (INT, FLOAT):
-            return self.insert("aten::Complex", range, number, 0)
-        return number
+        return self.insert("aten::tensor", range, number) if type == TENSOR else number
 
     def _emit_declaration(self, statement: Assign) -> None:
         raise UnsupportedError(
@@ -405,6 +418,7 @@ class AssignmentEmitter(PythonFormEmitter):
         rhs = self.emit_expression(statement.value)
         current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
         result = self._apply(statement, current, rhs)
+        self.learn_numbers(target.value, result.type)
         arguments = [self.argument(item, range) for item in (base, index, result)]
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
             Call(range, self.graph, arguments, targets=0)

@@ -12,7 +12,7 @@ from rekindle.frontend.environment import Frame
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.sugared import GIVEN_UP
 from rekindle.ir.graph import Node
-from rekindle.ir.types import ANY, Type, UnionBase, is_open_number, unify, union
+from rekindle.ir.types import ANY, Type, UnionBase, join_numbers, unify, union
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,11 +83,12 @@ class BranchEmitter(AssignmentEmitter):
             before = self.environment.frame.find_type(name)
             takes_any = isinstance(before, UnionBase) or before == ANY
             unified = unify(types[0], types[1], default_to_union=takes_any)
-            if unified is None and before is None and self.graph.none_checks is not None:
-                if is_open_number(types[0], types[1]):
-                    self._merge_numbers(name, types, range)
+            if unified is None and self.graph.none_checks is not None:
+                number = join_numbers(types[0], types[1])
+                if number is not None:
+                    self._merge_numbers(name, types, number, range)
                     continue
-                unified = join(types[0], types[1])
+                unified = join(types[0], types[1]) if before is None else None
             if unified is None:
                 reason = (
                     f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
@@ -109,11 +110,15 @@ class BranchEmitter(AssignmentEmitter):
                     f"{value.description} exists only while compiling, so that no branch can give it"
                 )
 
-    def _merge_numbers(self, name: str, types: Sequence[Type | None], range: SourceRange) -> None:
-        """A name that is an int or a float behind the ``if``."""
-        self.environment.frame.types[name] = union(type for type in types if type is not None)
-        either = self.environment.lookup(name, range).as_value(range, self.graph)
-        self.environment.assign_value(name, range, self.as_number(either, range))
+    def _merge_numbers(self, name: str, types: Sequence[Type | None], joined: Type, range: SourceRange) -> None:
+        """Let ``name`` be a number of the type ``joined`` after the ``if``, whose branches assign different types."""
+        environment = self.environment
+        merged = union(type for type in types if type is not None)
+        environment.frame.types[name] = merged
+        if merged != joined:
+            environment.store(
+                name, range, environment.cast(environment.load(name, merged, name), joined, range), joined
+            )
 
     def _merge_partial(self, name: str, frames: Sequence[Frame]) -> None:
         """A name that only one of the branches has surely assigned."""

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, UndefinedNameError
+from rekindle.frontend.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.records import FunctionRecord
@@ -39,6 +40,15 @@ def insert_builtin_call(
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
     candidates: list[Operator | FunctionRecord] = [*preferred, *operators, *functions]
     schemas = [candidate.schema for candidate in candidates]
+
+    def emit(arguments: Arguments) -> Value:
+        return insert_builtin_call(
+            range, graph, kind, arguments.args, arguments.kwargs, arguments.self_value, preferred
+        )
+
+    dispatched = dispatch_on_number(schemas, range, graph, Arguments(tuple(args), tuple(kwargs), self_value), emit)
+    if dispatched is not None:
+        return dispatched
     index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
     function = candidates[index]
     if isinstance(function, Operator):

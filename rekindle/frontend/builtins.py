@@ -100,6 +100,24 @@ def min(a: Tensor, b: Tensor) -> Tensor:
 
 def max(a: Tensor, b: Tensor) -> Tensor:
     return b if bool(b > a) else a
+
+def min(self: List[number]) -> number:
+    if len(self) == 0:
+        raise ValueError("min() arg is an empty sequence")
+    least = self[0]
+    for x in self:
+        if x < least:
+            least = x
+    return least
+
+def max(self: List[number]) -> number:
+    if len(self) == 0:
+        raise ValueError("max() arg is an empty sequence")
+    greatest = self[0]
+    for x in self:
+        if x > greatest:
+            greatest = x
+    return greatest
 """
 
 _OTHERS = """

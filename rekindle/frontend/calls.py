@@ -18,6 +18,7 @@ from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
+    INT,
     NONE,
     STRING,
     TENSOR,
@@ -27,6 +28,7 @@ from rekindle.ir.types import (
     ListType,
     TupleType,
     Type,
+    is_open_number,
     mismatch_note,
     without_none,
 )
@@ -81,6 +83,13 @@ class CallEmitter(GeneratorEmitter):
         message = "'NoneType' object cannot be interpreted as an integer"
         given = self.emit_arguments(call.inputs)
         values = [self.present(item.materialise(self.graph), item.range, message) for item in given]
+        checks = self.graph.none_checks
+        if checks is not None:
+            pairs = zip(values, given, strict=True)
+            values = [
+                checks.number_as(value, INT, item.range) if is_open_number(value.type) else value
+                for value, item in pairs
+            ]
         return RangeValue(call.range, self.graph, values)
 
     def _zip(self, call: Apply, hint: Type | None) -> SugaredValue:

@@ -33,7 +33,7 @@ from rekindle.ir.types import (
     TensorType,
     Type,
     UnionBase,
-    is_open_number,
+    join_numbers,
     union,
     union_members,
     without_none,
@@ -235,8 +235,10 @@ class ConditionEmitter(ExpressionEmitter):
             lambda: self.emit_expression(expr.true_expr, hint),
             lambda: self.emit_expression(expr.false_expr, hint),
         )
-        if hint is None and self.graph.none_checks is not None and is_open_number(true.type, false.type):
-            return SimpleValue(self.as_number(node.add_output(union((true.type, false.type))), expr.range))
+        number = join_numbers(true.type, false.type) if hint is None and self.graph.none_checks is not None else None
+        if number is not None:
+            output = node.add_output(union((true.type, false.type)))
+            return SimpleValue(output if output.type == number else self.as_number(output, expr.range))
         return SimpleValue(node.add_output(self.join_types(expr.range, true, false, hint)))
 
     # -------------------------------------------------------------------------------------- is, is not
@@ -519,7 +521,7 @@ def _possibly(part: Type, type: Type) -> bool:
     if part == NONE or type == NONE:
         return part == type
     if part.kind == "NumberType":
-        return type.kind in ("IntType", "FloatType", "ComplexType")
+        return type.kind in ("BoolType", "IntType", "FloatType", "ComplexType")
     return type.is_subtype_of(part)
 
 

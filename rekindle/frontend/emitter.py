@@ -64,7 +64,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     as_python_has,
-    is_open_number,
+    join_numbers,
     lost_class,
     mismatch_note,
     unify,
@@ -574,7 +574,9 @@ class FunctionEmitter(AttemptEmitter):
             before = self.returns.merged
             merged = value.type if before is None else unify(before, value.type)
             if merged is None and before is not None and self.graph.none_checks is not None:
-                merged = union((before, value.type)) if is_open_number(before, value.type) else None
+                merged = join_numbers(before, value.type)
+                if merged is not None and not value.type.is_subtype_of(merged):
+                    value = self.as_number(value, statement.range)
             if merged is None:
                 assert before is not None
                 self.evidence.learn_result(union((unshaped(before), unshaped(value.type))))

@@ -9,6 +9,7 @@ assigned again.
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,15 +34,13 @@ from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
     BOOL,
-    NUMBER,
-    TENSOR,
     InterfaceType,
-    ListType,
     TensorType,
     Type,
     is_open_number,
-    lost_class,
+    join_numbers,
     mismatch_note,
+    number_members,
     unify,
     union_members,
     unshaped,
@@ -91,6 +90,10 @@ class Frame:
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
     """Variables that are None here, though their types say more."""
+    annotated: set[str] = field(default_factory=set)
+    """The variables that the program annotates here: they keep the type that they are declared with."""
+    loop: tuple[int, int] | None = None
+    """Of the body of a loop, where the loop is in its source."""
     hidden: dict[str, str] = field(default_factory=dict)
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
@@ -153,6 +156,15 @@ class Frame:
         owner = self.block.owning_node
         same = self.parent is not None and self.parent.block is self.block
         return owner is not None and owner.kind == "prim::Loop" and not same
+
+    def is_annotated(self, name: str) -> bool:
+        """Return whether the program declares the type of the variable ``name``."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.annotated:
+                return True
+            frame = frame.parent
+        return False
 
     def variable(self, name: str) -> str:
         """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
@@ -300,9 +312,9 @@ class Environment:
             inputs = [graph.insert_constant(text, range=range) for text in said]
             graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         value = self.load(variable, partial.type, name)
-        if _is_open(partial.type):
-            cast = graph.create("prim::unchecked_cast", [value], types=[NUMBER], range=range)
-            value = graph.insert_node(cast).output
+        number = _joined_number(partial.type)
+        if number is not None and number != partial.type:
+            value = self.cast(value, number, range)
             self._insert_store(variable, range, value)
         if graph.insert_point.owning_block is self.block:
             self.frame.types[variable] = value.type
@@ -464,6 +476,10 @@ class Environment:
             self.frame.sugared[name] = value
             self.frame.types.pop(name, None)
             return
+        if annotated is not None:
+            self.frame.annotated.add(name)
+            if number_members(annotated) is not None:
+                simple = convert_value(self.graph, simple, annotated, range)
         if annotated is not None and not simple.type.is_subtype_of(annotated):
             raise TypeMismatchError(
                 f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}"
@@ -505,10 +521,13 @@ class Environment:
                 f"'{spelled}' is declared outside of this block and cannot be annotated again", range
             )
         expected = unshaped(expected)
-        if isinstance(simple.type, TensorType) and expected.kind in ("IntType", "FloatType"):
+        if isinstance(simple.type, TensorType) and number_members(expected) is not None:
             began = self.find_origin(name)
             if began is not None:
                 learn_from_conflict(self.evidence, began, expected, simple.type)
+        number = join_numbers(expected, simple.type) if self._may_change_number(name, annotated) else None
+        if number is not None:
+            return self._widen_number(name, number, simple, range, outer)
         simple = convert_value(self.graph, simple, expected, range)
         _check_class(spelled, simple.type, expected, range)
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
@@ -523,6 +542,50 @@ class Environment:
                 cause=Cause.DEFAULT_TYPE_ASSUMED if _is_assumed_list(expected, simple.type) else None,
             )
         return simple
+
+    def _may_change_number(self, variable: str, annotated: Type | None) -> bool:
+        """Return whether the variable, which holds a number, may hold one of another type later, as in Python."""
+        return self.graph.none_checks is not None and annotated is None and not self.frame.is_annotated(variable)
+
+    def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange, outer: Frame) -> Value:
+        """Assign ``number`` to a variable of ``outer`` that holds a number of another type.
+
+        Where control flow merges, the variable is of the type that both join to. A loop around the assignment
+        carries it as such.
+
+        Raises:
+            Reinference: the loop was entered with another type.
+        """
+        outermost: Frame | None = None
+        frame = self.frame
+        while frame is not outer:
+            assert frame.parent is not None
+            if frame.is_loop_body and frame.loop is not None:
+                entered = frame.parent.find_type(variable)
+                if entered is not None and not number.type.is_subtype_of(entered):
+                    outermost = frame
+            frame = frame.parent
+        if outermost is not None:
+            assert outermost.loop is not None
+            assert outermost.parent is not None
+            entered = outermost.parent.find_type(variable)
+            wider = None if entered is None else join_numbers(entered, number.type)
+            if wider is not None and wider != entered:
+                self.evidence.learn_widened(outermost.loop, variable, wider)
+        return number if number.type.is_subtype_of(joined) else self.cast(number, joined, range)
+
+    def widen_carried(self, loop: SourceRange) -> None:
+        """Give the variables that the loop carries the types that its body has been found to need."""
+        for variable, type in self.evidence.widened.get((loop.start, loop.end), {}).items():
+            known = self.frame.find_type(variable)
+            if known is not None and known != type:
+                self.store(variable, loop, self.cast(self.load(variable, known, variable), type, loop), type)
+
+    def cast(self, value: Value, type: Type, range: SourceRange) -> Value:
+        """Insert an unchecked cast: the value is known to be of ``type``."""
+        return self.graph.insert_node(
+            self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
+        ).output
 
     def find_origin(self, variable: str) -> Origin | None:
         """How the variable was first assigned, where that does not tell what it is to hold."""
@@ -650,10 +713,11 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
     )
 
 
-def _is_open(type: Type) -> bool:
-    """Whether values of ``type`` are numbers of more than one kind."""
-    first, *others = union_members(type)
-    return bool(others) and all(is_open_number(first, other) for other in others)
+def _joined_number(type: Type) -> Type | None:
+    """Return what the members of a Union of numbers join to; None for any other type."""
+    if not is_open_number(type):
+        return None
+    return functools.reduce(lambda one, other: join_numbers(one, other) or one, union_members(type))
 
 
 def _check_class(name: str, actual: Type, wanted: Type, range: SourceRange) -> None:

@@ -38,7 +38,6 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NONE,
-    NUMBER,
     STRING,
     TENSOR,
     ClassType,
@@ -49,7 +48,9 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    is_open_number,
     mismatch_note,
+    number_members,
     unify,
     unify_all,
     union_members,
@@ -458,9 +459,12 @@ class ExpressionEmitter(Learning):
         if operand.type == BOOL:
             operand = self.insert("aten::Int", expr.range, operand)
         if expr.operator == "unary_plus" and not isinstance(operand.type, (TensorType, ClassType)):
-            if operand.type not in (NUMBER, INT) and operand.type.kind not in ("FloatType", "ComplexType"):
+            if number_members(operand.type) is None:
                 raise TypeMismatchError(f"unary + cannot be applied to {operand.type.annotation}", expr.range)
             return operand
+        checks = self.graph.none_checks
+        if expr.operator == "~" and checks is not None and is_open_number(operand.type):
+            operand = checks.number_as(operand, INT, expr.range)
         if expr.operator == "~" and operand.type == INT:
             return self.insert("aten::__xor__", expr.range, operand, -1)  # there is no such operator of ints
         target = MagicMethod(method, BuiltinFunction(kind))

@@ -20,8 +20,11 @@ from rekindle.ir.types import (
     TENSOR,
     DictType,
     ListType,
+    TensorType,
     TupleType,
     Type,
+    join_numbers,
+    number_members,
     optional,
     unify,
     unify_all,
@@ -30,9 +33,12 @@ from rekindle.ir.types import (
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Apply,
+    BinOp,
     Const,
+    DictComp,
     DictLiteral,
     Expr,
+    ListComp,
     ListLiteral,
     NoneLiteral,
     Stmt,
@@ -50,6 +56,7 @@ SET: Final = "set"
 TUPLE: Final = "tuple"
 NOTHING: Final = "None"
 NUMBER: Final = "number"
+NUMBERS: Final = "numbers"
 """What the first assignment of a variable was."""
 
 
@@ -76,6 +83,9 @@ class Evidence:
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
     """What the function gives, where its returns have no smaller type in common."""
+    widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
+    """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
+    the place of the loop in its source, and by variable."""
 
     watched: set[tuple[int, str]] = field(default_factory=set)
     """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
@@ -123,6 +133,17 @@ class Evidence:
         self.result = unshaped(type)
         raise Reinference
 
+    def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
+        """Take note that a variable is of ``type`` when the body of a loop is entered.
+
+        Raises:
+            Reinference: this was not known.
+        """
+        known = self.widened.setdefault(loop, {})
+        if known.get(variable) != type:
+            known[variable] = type
+            raise Reinference
+
     def type_of(self, origin: Origin) -> Type | None:
         """The type that the variable is to have; None where nothing has shown one."""
         type = self._type_of(origin)
@@ -141,6 +162,20 @@ class Evidence:
             key = self.shown.get((statement, "key"))
             return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
         return value
+
+    def learn_numbers(self, origin: Origin, container: Type, given: Type) -> None:
+        """Take note that a list or dict of numbers, of the type ``container``, is given a number of type ``given``.
+
+        Raises:
+            Reinference: its elements are to have a wider type.
+        """
+        if origin.kind != NUMBERS or not isinstance(container, (ListType, DictType)):
+            return
+        element = container.contained[-1]
+        joined = join_numbers(element, given)
+        if joined is not None and joined != element:
+            self.shown[id(origin.statement), "value"] = container.with_contained([*container.contained[:-1], joined])
+            raise Reinference
 
     def learn(self, origin: Origin, **parts: Type) -> None:
         """Take note of what a use shows.
@@ -190,14 +225,42 @@ def kind_of_origin(value: Expr) -> str | None:
         return DICT
     if kind == NoneLiteral.KIND:
         return NOTHING
-    if kind == Const.KIND or (kind == "unary_minus" and UnaryOp(value.tree).operand.tree.kind == Const.KIND):
+    if _is_number(value):
         return NUMBER
+    if holds_numbers(value):
+        return NUMBERS
     if kind == Apply.KIND:
         call = Apply(value.tree)
         name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
         if name in _MAKERS and not call.attributes and len(call.inputs) == (name == "defaultdict"):
             return _MAKERS[name]
     return None
+
+
+def _is_number(value: Expr) -> bool:
+    """Return whether ``value`` is a literal number, signed or not."""
+    tree = value.tree
+    if tree.kind == "unary_minus":
+        tree = UnaryOp(tree).operand.tree
+    return tree.kind == Const.KIND
+
+
+def holds_numbers(value: Expr) -> bool:
+    """Return whether ``value`` makes a list or dict of literal numbers: ``[0, 0]``, ``[0] * n``, ``{"sum": 0}``."""
+    kind = value.tree.kind
+    if kind == ListLiteral.KIND:
+        items = ListLiteral(value.tree).items
+        return bool(items) and all(map(_is_number, items))
+    if kind == DictLiteral.KIND:
+        values = DictLiteral(value.tree).values
+        return bool(values) and all(map(_is_number, values))
+    if kind == ListComp.KIND:
+        return _is_number(ListComp(value.tree).element)
+    if kind == DictComp.KIND:
+        return _is_number(DictComp(value.tree).value)
+    if kind == "*":
+        return BinOp(value.tree).lhs.tree.kind == ListLiteral.KIND and holds_numbers(BinOp(value.tree).lhs)
+    return False
 
 
 def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
@@ -238,13 +301,9 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
         evidence.learn(origin, value=actual)
 
 
-_ORDER: Final = ("IntType", "FloatType", "ComplexType", "TensorType")
-
-
 def _takes_over(number: Type, other: Type) -> bool:
-    """Whether a variable that began as a number becomes an ``other`` as soon as one is added."""
-    kinds = (number.kind, other.kind)
-    return all(kind in _ORDER for kind in kinds) and _ORDER.index(kinds[0]) < _ORDER.index(kinds[1])
+    """Return whether a variable that began as a number becomes an ``other`` as soon as one is added."""
+    return isinstance(other, TensorType) and number_members(number) is not None
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:

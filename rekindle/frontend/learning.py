@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rekindle.frontend.explaining import Explaining
-from rekindle.frontend.inference import DICT, LIST, SET
+from rekindle.frontend.inference import DICT, LIST, NUMBERS, SET
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import NONE, DictType, ListType, Type
-from rekindle.syntax.views import Apply, Expr, Select, Subscript
+from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
 class Learning(Explaining):
@@ -23,6 +23,15 @@ class Learning(Explaining):
         if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
             if added.node.kind != "prim::EmptyListLiteral":
                 self.evidence.learn(origin, element=added.type.element)
+
+    def learn_numbers(self, expr: Expr, given: Type) -> None:
+        """The list or dict of numbers that ``expr`` names is given a number of the type ``given``."""
+        if self.graph.none_checks is None or expr.tree.kind != Var.KIND:
+            return
+        variable = self.environment.frame.variable(Var(expr.tree).name.name)
+        origin, container = self.environment.find_origin(variable), self.environment.frame.find_type(variable)
+        if origin is not None and container is not None:
+            self.evidence.learn_numbers(origin, container, given)
 
     def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
         """The dict that ``expr`` names is to have such a key, and such a value under it."""
@@ -45,6 +54,9 @@ class Learning(Explaining):
         origin = self.environment.origin_of(owner)
         if origin is None:
             return
+        if origin.kind == NUMBERS:
+            self._learn_from_numbers(owner, kind.rpartition("::")[2], args)
+            return
         values = [item.materialise(self.graph) for item in args]
         method = kind.rpartition("::")[2]
         if origin.kind == LIST:
@@ -58,6 +70,13 @@ class Learning(Explaining):
                 self.learn_item(owner, values[0], values[1] if has_item else None)
             elif method == "update" and isinstance(values[0].type, DictType):
                 self.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
+
+    def _learn_from_numbers(self, owner: Expr, method: str, args: Sequence[CallArgument]) -> None:
+        added = args[-1].type
+        if method == "extend" and isinstance(added, ListType):
+            self.learn_numbers(owner, added.element)
+        elif method in ("append", "insert", "setdefault"):
+            self.learn_numbers(owner, added)
 
     def _learn_from_item(self, owner: Expr, kind: str, args: Sequence[CallArgument]) -> None:
         """``d[k].append(x)`` tells what the lists in ``d`` hold."""

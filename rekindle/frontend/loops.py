@@ -147,6 +147,7 @@ class LoopEmitter(SubscriptEmitter):
 
     def _run_changing_loop(self, statement: For, items: SimpleValue) -> Frame:
         range = statement.range
+        self.environment.widen_carried(range)
         counter = self.environment.hidden_variable("at")
         self.environment.store(counter, range, self.literal(0, range), INT)
         node = self.insert_node("prim::Loop", range, [self.literal(FOREVER, range)], [])
@@ -157,6 +158,7 @@ class LoopEmitter(SubscriptEmitter):
             condition.add_output(self.insert("aten::lt", range, at, length))
         body.add_input(type=INT)
         with self.in_loop(LoopKind.LOOP), self.inside(body) as frame:
+            frame.loop = (range.start, range.end)
             at = self.environment.load(counter, INT, counter)
             self.environment.store(counter, range, self.insert("aten::add", range, at, 1), INT)
             self.assign_targets([statement.target], [items.item(range, self.graph, at)], statement.target.range)
@@ -248,6 +250,7 @@ class LoopEmitter(SubscriptEmitter):
         condition: Expr | None = None,
         until: str | None = None,
     ) -> Frame:
+        self.environment.widen_carried(range)
         count = self.literal(FOREVER, range) if iterator is None else iterator.length(range, self.graph)
         constant_true = (
             None if condition is not None or until is not None else self.graph.insert_constant(True, range=range)
@@ -272,6 +275,7 @@ class LoopEmitter(SubscriptEmitter):
             condition_block.add_output(constant_true)
         trip = body_block.add_input(type=INT)
         with self.in_loop(LoopKind.LOOP), self.inside(body_block, refinements, range) as frame:
+            frame.loop = (range.start, range.end)
             if iterator is not None and target is not None:
                 element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
                 self.assign_targets([target], [SimpleValue(element)], target.range)

@@ -22,10 +22,12 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.environment import Environment
+from rekindle.frontend.library import library_function
 from rekindle.frontend.none_errors import TYPE_ERROR, none_argument, takes_none
+from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import UnionBase, without_none
+from rekindle.ir.types import NUMBER, Type, UnionBase, without_none
 
 
 class CheckedOptionals:
@@ -63,6 +65,14 @@ class CheckedOptionals:
         if variable is not None:
             self.environment.narrow(variable, range, found)
         return found
+
+    def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
+        graph = self.graph
+        if value.type != NUMBER:
+            cast = graph.create("prim::unchecked_cast", [value], types=[NUMBER], range=range)
+            value = graph.insert_node(cast).output
+        convert = library_function(f"number_as_{type}")
+        return convert.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
 
     def _variable_that_holds(self, value: Value) -> str | None:
         """The variable that the value was read from, if it holds it still."""

@@ -11,6 +11,14 @@ from rekindle.frontend.generators import LAZY
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
+from rekindle.frontend.number_arithmetic import (
+    INT_OR_FLOAT,
+    as_float,
+    emit_extreme,
+    emit_open_arithmetic,
+    is_mixed,
+    is_real,
+)
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.set_values import shown
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
@@ -33,6 +41,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionBase,
+    is_open_number,
     union_members,
     without_none,
 )
@@ -66,7 +75,13 @@ class PythonOperatorEmitter(IterationEmitter):
         range = expr.range
         if operator == "**":
             return self._int_power(lhs, rhs, expr.rhs, range)
-        if lhs.type == NUMBER and isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
+        if self.graph.none_checks is not None:
+            number = emit_open_arithmetic(self, operator, lhs, rhs, expr)
+            if number is not None:
+                return number
+            if operator == "*" and (is_open_number(lhs.type) or is_open_number(rhs.type)):
+                return self._repeated(lhs, rhs, expr)
+        if is_open_number(lhs.type) and isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
             return self._number_and_tensor(operator, lhs, rhs, expr)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
@@ -85,10 +100,29 @@ class PythonOperatorEmitter(IterationEmitter):
             return self.from_library("less_lists", range, first, second, equal)
         return None
 
+    def _repeated(self, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+        """``xs * n`` and ``n * xs`` of a list or a string and a number that has to be an int; None for others."""
+        checks = self.graph.none_checks
+        other, number = (rhs, lhs) if is_open_number(lhs.type) else (lhs, rhs)
+        if checks is None or not isinstance(other.type, (ListType, StringType)):
+            return None
+        return self.binary("*", other, checks.number_as(number, INT, expr.range), expr)
+
     def power(self, base: Value, exponent: Value, expr: BinOp, hint: Type | None) -> Value:
         if base.type != INT or exponent.type != INT or hint != FLOAT:
             return self.binary("**", base, exponent, expr)
-        return self.insert("aten::pow", expr.range, base, exponent)
+        if constant_int(exponent) is None:
+            return as_float(self, self._number_power(base, exponent, expr.range), expr.range)
+        return as_float(self, self.binary("**", base, exponent, expr), expr.range)
+
+    def _number_power(self, base: Value, exponent: Value, range: SourceRange) -> Value:
+        """``base ** exponent`` of reals: an int of ints, unless the exponent is negative; else a float."""
+        result = self.from_library("number_power", range, base, exponent)
+        return (
+            self.environment.cast(result, INT_OR_FLOAT, range)
+            if is_real(base.type) and is_real(exponent.type)
+            else result
+        )
 
     def _number_and_tensor(self, operator: str, number: Value, tensor: Value, expr: BinOp) -> Value | None:
         """``x.item() - y``: the operators of Tensors take numbers on their right."""
@@ -105,12 +139,14 @@ class PythonOperatorEmitter(IterationEmitter):
         kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
         is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
         if is_open and kinds <= _REAL and self.graph.none_checks is not None:
-            return self.from_library("number_power", range, base, exponent)
+            return self._number_power(base, exponent, range)
         if base.type not in _WHOLE or exponent.type not in _WHOLE or self.graph.none_checks is None:
             return None
         base, exponent = (self.insert("aten::Int", range, x) if x.type == BOOL else x for x in (base, exponent))
-        if written.tree.kind == "unary_minus" or (constant_int(exponent) or 0) < 0:
+        if (constant_int(exponent) or 0) < 0:
             return self.insert("aten::pow", range, base, exponent)
+        if written.tree.kind == "unary_minus":
+            return self._number_power(base, exponent, range)
         return self.from_library("int_power", range, base, exponent)
 
     def _among(self, item: Value, container: Value, expr: BinOp) -> Value | None:
@@ -226,9 +262,12 @@ class PythonOperatorEmitter(IterationEmitter):
         if not 1 <= len(given) <= 2:
             return None
         number = self.emit_expression(given[0])
+        if is_open_number(number.type) and len(given) == 2:
+            rounded = self.from_library("round_number_to", call.range, number, self.emit_expression(given[1]))
+            return SimpleValue(self.environment.cast(rounded, number.type, call.range))
         if number.type == BOOL:
             number = self.insert("aten::Int", call.range, number)
-        if number.type == NUMBER and len(given) == 1:
+        if is_open_number(number.type) and len(given) == 1:
             return SimpleValue(self.from_library("round_number", call.range, number))
         if number.type not in (FLOAT, INT):
             return self._of_emitted(call, number)
@@ -262,18 +301,29 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def _extreme(self, call: Apply, name: str) -> SugaredValue | None:
         """``min(xs)`` of strings, tuples and lists, for which there is no operator."""
-        if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+        if call.attributes or any(item.tree.kind in _NO_VALUES for item in call.inputs) or not call.inputs:
             return None
         value = self.emit_expression(call.inputs[0])
+        if len(call.inputs) > 1:
+            return self._extreme_of(call, name, [value, *map(self.emit_expression, call.inputs[1:])])
         type = value.type
         if isinstance(type, TensorType):
             rows = self.insert("aten::unbind", call.range, value)
             return SimpleValue(self.from_library(f"{name}_row", call.range, rows))
         element = type.key if isinstance(type, DictType) else type.element if isinstance(type, ListType) else None
-        if not isinstance(element, (StringType, TupleType, ListType)):
+        if not isinstance(element, (StringType, TupleType, ListType)) and not (element and is_open_number(element)):
             return self._of_emitted(call, value)
         xs = value if isinstance(type, ListType) else self.insert("aten::keys", call.range, value)
         return SimpleValue(self.first_by(call.range, xs, xs, name))
+
+    def _extreme_of(self, call: Apply, name: str, values: list[Value]) -> SugaredValue:
+        """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
+        if self.graph.none_checks is not None and is_mixed([value.type for value in values]):
+            comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
+            return SimpleValue(emit_extreme(self, name, values, comparison))
+        pairs = zip(values, call.inputs, strict=True)
+        arguments = [CallArgument(value, range=item.range) for value, item in pairs]
+        return self.emit_sugared(call.callee).call(Call(call.callee.range, self.graph, arguments))
 
     def _sorted_rows(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``sorted(x)`` of a Tensor; None of other things."""

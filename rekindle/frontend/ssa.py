@@ -18,7 +18,7 @@ from rekindle.errors import InternalError
 from rekindle.frontend.assignedness import join, stored_types
 from rekindle.frontend.exits import CLOSURES, transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import Type, unify
+from rekindle.ir.types import Type, join_numbers, unify
 
 
 def convert_to_ssa(
@@ -179,7 +179,7 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
             # The loop may not run at all, so that the variable is not there behind it.
             continue
         # The body may run any number of times: what it starts from is of the first type or of the body's.
-        joined = entered.types.get(name) or unify(type, assigned.types[name]) or type
+        joined = entered.types.get(name) or _joined(type, assigned.types[name]) or type
         node.add_input(_load(node, name, type).insert_before(node).output)
         carried = body.add_input(name if is_meaningful_name(name) else "", joined)
         body.prepend(_store(node, name, carried))
@@ -221,11 +221,16 @@ def _widen(block: Block, scope: _Scope, found: dict[str, Type]) -> None:
         if node.kind == "prim::Store":
             name = node.get_string("name")
             before = found.get(name) or scope.find(name)
-            joined = None if before is None else unify(before, node.input.type)
+            joined = None if before is None else _joined(before, node.input.type)
             if joined is not None and joined != before:
                 found[name] = joined
         for inner in node.blocks:
             _widen(inner, scope, found)
+
+
+def _joined(one: Type, other: Type) -> Type | None:
+    """Return the type of a variable that a loop is entered with as ``one`` and entered again with as ``other``."""
+    return unify(one, other) or join_numbers(one, other)
 
 
 def is_meaningful_name(name: str) -> bool:

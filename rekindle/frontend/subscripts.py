@@ -10,6 +10,7 @@ import torch
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.conditions import constant_bool
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.library import library_function
 from rekindle.frontend.short_circuits import ChoiceEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, SugaredValue
@@ -32,6 +33,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    is_open_number,
     optional,
     unify_all,
 )
@@ -271,6 +273,10 @@ class SubscriptEmitter(ChoiceEmitter):
             dtype = torch.bool if value.type.element == BOOL else torch.int64
             number = self.graph.insert_constant(DTYPE_NUMBERS[dtype], range=expr.range)
             value = self.insert("aten::tensor", expr.range, value, dtype=number)
+        if is_open_number(value.type) and self.graph.none_checks is not None:
+            given = [SimpleValue(self.as_number(value, expr.range))]
+            index = library_function("number_as_index").call_with(expr.range, self.graph, given, {})
+            value = index.as_value(expr.range, self.graph)
         allowed = value.type in (INT, BOOL, NONE) or value.type.is_subtype_of(optional(TENSOR))
         if not allowed:
             raise TypeMismatchError(
@@ -303,6 +309,7 @@ class SubscriptEmitter(ChoiceEmitter):
         index = self.as_position(self.emit_expression(indices[0]), base.type)
         if isinstance(base.type, DictType):
             self.learn_item(target.value, index, value)
+        self.learn_numbers(target.value, value.type)
         arguments = [
             self.argument(base, target.value.range),
             self.argument(index, indices[0].range),
@@ -314,7 +321,7 @@ class SubscriptEmitter(ChoiceEmitter):
 
     def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
         view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))
-        if value.type in _SCALARS:
+        if value.type in _SCALARS or is_open_number(value.type):
             value = self._scalar_like(value, view, range)
         if tensors:
             self.insert("aten::index_put_", range, view, self._tensor_list(tensors, range), value)

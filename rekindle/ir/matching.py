@@ -45,6 +45,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     has_free_variables,
+    is_open_number,
     lost_class,
     match_variables,
     mismatch_note,
@@ -122,17 +123,13 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if argument.value is None and type == FLOAT and actual == INT and conversions:
         # A default such as `float eps=0` is an int only in its spelling.
         return argument_builder(CallArgument(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
-    if (
-        conversions
-        and type == FLOAT
-        and actual == INT
-        and argument.value is not None
-        and _is_float_there(argument.value)
-    ):
-        return _call("aten::Float", argument), FLOAT
     if conversions:
+        if type == FLOAT and actual == INT and argument.value is not None and _follows_python(argument.value):
+            return _call("aten::Float", argument), FLOAT
         kind = _implicit_conversion(actual, type)
         if kind is not None:
+            if is_open_number(actual) and type != NUMBER:
+                return _from_open_number(kind, argument, type), type
             return _cast(argument, type) if kind == "prim::unchecked_cast" else _call(kind, argument), type
     return argument_builder(argument), actual
 
@@ -142,12 +139,9 @@ def _int(value: object) -> int:
     return value
 
 
-def _is_float_there(value: Value) -> bool:
-    """Whether an int is one as Python has it, and would be a float in TorchScript: ``n ** 2``, ``round(x)``."""
-    node = value.node
-    if node.kind == "aten::Int":
-        return node.inputs[0].node.kind == "aten::round"
-    return node.kind == "prim::CallFunction" and node.inputs[0].node.attributes.get("name") == "int_power"
+def _follows_python(value: Value) -> bool:
+    """Return whether the value is part of a program from Python, where an int may be passed for a float."""
+    return value.node.graph.none_checks is not None
 
 
 def _is_assumed(value: Value) -> bool:
@@ -192,8 +186,8 @@ _FROM_BOOL: dict[Type, str] = {FLOAT: "aten::Float", INT: "aten::Int", NUMBER: "
 def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
     if isinstance(actual, TensorType):
         return "aten::ScalarImplicit" if wanted == NUMBER else _FROM_TENSOR.get(wanted)  # type: ignore[call-overload]
-    if actual == NUMBER:
-        return _FROM_NUMBER.get(wanted)
+    if is_open_number(actual) and actual != wanted:
+        return "prim::unchecked_cast" if wanted == NUMBER else _FROM_NUMBER.get(wanted)
     if actual == BOOL:
         return _FROM_BOOL.get(wanted)
     if actual == STRING and wanted == DEVICE:
@@ -204,6 +198,16 @@ def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
 def _call(kind: str, argument: CallArgument) -> Builder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert(kind, [argument.materialise(graph)], range=range)
+
+    return build
+
+
+def _from_open_number(kind: str, argument: CallArgument, type: Type) -> Builder:
+    """Convert a number whose type is known only at run time. A program from Python raises where Python would."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        value, checks = argument.materialise(graph), graph.none_checks
+        return graph.insert(kind, [value], range=range) if checks is None else checks.number_as(value, type, range)
 
     return build
 

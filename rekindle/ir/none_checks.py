@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rekindle.errors import SourceRange
     from rekindle.ir.graph import Value
     from rekindle.ir.schema import Argument, FunctionSchema
+    from rekindle.ir.types import Type
 
 
 class NoneChecks(Protocol):
@@ -32,3 +33,7 @@ class NoneChecks(Protocol):
 
     def check(self, value: Value, range: SourceRange, error: str, message: str) -> Value:
         """The value without None; what is inserted raises ``error(message)`` where it is None."""
+
+    def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
+        """Insert a conversion of a number to ``type``, an int, float or complex; it raises TypeError where Python does
+        not take the number for one: a float where an int is needed."""

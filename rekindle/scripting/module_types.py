@@ -21,7 +21,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
+from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type, join_numbers
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
@@ -162,6 +162,11 @@ def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
 # ------------------------------------------------------------------------------------------------------------ gathering
 
 
+numbers_assigned: weakref.WeakKeyDictionary[type, dict[str, Type]] = weakref.WeakKeyDictionary()
+"""The numbers that methods of a class have been found to assign to its attributes, where their type is another than
+that of the attribute's value."""
+
+
 PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
 
 
@@ -274,6 +279,9 @@ class _Gatherer:
         if declared is None and (found == NONE or not isinstance(found, Type)):
             # What __init__ declares may be wider than what the value is, and code is written for the value.
             found = self._declared_in_init(name) or found
+        if declared is None and isinstance(found, Type):
+            assigned = numbers_assigned.get(self.cls, {}).get(name)
+            found = (assigned and join_numbers(found, assigned)) or found
         if isinstance(found, ListType) and isinstance(value, deque) and value.maxlen is not None:
             found = ListType(found.element, f"deque:{value.maxlen}")
         if isinstance(found, Type):

@@ -38,6 +38,7 @@ from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
+from rekindle.scripting.number_attributes import widen_number_attribute
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
@@ -357,6 +358,7 @@ class ModuleValue(SugaredValue):
             )
         property_of(self.concrete, name)
         make_slot(self.concrete, name, value.type, range, graph)
+        widen_number_attribute(self.concrete, name, value.type)
         SimpleValue(self.value).set_attribute(range, graph, name, value)
         note_made(self.concrete, self.value, name, range, graph)
 

@@ -32,6 +32,7 @@ from rekindle.scripting.module_values import (
     property_of,
     python_method,
 )
+from rekindle.scripting.number_attributes import compile_with_number_attributes
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -45,13 +46,16 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     """
     forget_classes()
     try:
-        module = prepared(module)
-        concrete = module_type_of(module)
-        result = instantiate(module, concrete)
-        compile_entry_points(concrete)
+        return compile_with_number_attributes(lambda: _compile(prepared(module)))
     finally:
         forget_prepared()
         forget_classes()
+
+
+def _compile(module: torch.nn.Module) -> ScriptModule:
+    concrete = module_type_of(module)
+    result = instantiate(module, concrete)
+    compile_entry_points(concrete)
     return result
 
 

@@ -104,7 +104,7 @@ def f(n: int):
     "dict_value_of_wrong_type": """
 def f(n: int):
     d = {"a": 1}
-    d["b"] = 2.5
+    d["b"] = "two"
     return d
 """,
     "optional_without_refinement": """

@@ -136,8 +136,14 @@ def known_difference(call: Call, ours: list[str] | None, theirs: list[str] | Non
     if ours is not None and theirs is not None:
         if ours == [name for name in theirs if name != "aten::Int.bool"]:
             return "a bool stands for a Scalar as it is"
+        if ours == [
+            name for name in theirs if name not in ("aten::Int.Scalar", "aten::Float.Scalar", "aten::Complex.Scalar")
+        ]:
+            return "a Scalar is converted with a check: Python takes no float for an int"
         if ours[-1] in ("aten::any.bool", "aten::sum.bool", "aten::all.bool"):
             return "trailing bools are a list of bools; torch.jit makes ints of them"
+    if ours is not None and theirs is None and "number" in (*call.positional, *(type for _, type in call.keywords)):
+        return "Python takes the int that a Scalar holds where an int is declared; it is checked at run time"
     if ours is not None and theirs is None and "aten::Float.Scalar" in ours:
         return "Python takes an int where a float is declared"
     if ours is not None and theirs is None and ("out", "None") in call.keywords:

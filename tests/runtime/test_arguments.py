@@ -392,8 +392,7 @@ def test_interfaces() -> None:
         convert(interface, value)
 
 
-# ---------------------------------------------------------------------- programs of archives take what torch.jit takes,
-# but
+# Programs of archives take what torch.jit takes, except these.
 
 LESS_THAN_TORCH: set[tuple[str, str]] = {
     # torch.jit cuts these down to ints without a word.

@@ -193,8 +193,8 @@ gradient is wanted"""
         module.scale = REQUIRES_GRAD
     assert str(caught.value) == (
         "attribute 'scale' of 'Scaled' takes float, but got a Tensor of shape () and dtype torch.float32\n"
-        "Hint: the Tensor requires grad, and no gradient flows through a float; declare a Tensor, or pass .item() if "
-        "no gradient is wanted"
+        "Hint: the Tensor requires grad, and no gradient flows through a float; declare a Tensor, or pass .item() "
+        "if no gradient is wanted"
     )
     assert (
         text_of(lambda: rekindle.script(plain)(X, 2**53 + 1))

@@ -70,7 +70,8 @@ def perm(n: int, k: Optional[int] = None) -> int:
 
 def gcd(*integers):
     result = 0
-    for x in integers:
+    for integer in integers:
+        x: int = integer
         a = abs(result)
         b = abs(x)
         while b != 0:
@@ -82,7 +83,8 @@ def gcd(*integers):
 
 def lcm(*integers):
     result = 1
-    for x in integers:
+    for integer in integers:
+        x: int = integer
         if x == 0:
             result = 0
         elif result != 0:
@@ -162,8 +164,29 @@ def number_power(base, exponent) -> number:
             return int_power(base, exponent)
     return float_power(base, exponent)
 
+def number_as_int(x: number) -> int:
+    if isinstance(x, int):
+        return int(x)
+    raise TypeError(f"expected an int, got {x!r}")
+
+def number_as_index(x: number) -> int:
+    if isinstance(x, bool):
+        raise TypeError("a bool that is known only at run time cannot be the index of a Tensor")
+    return number_as_int(x)
+
+def number_as_float(x: number) -> float:
+    if isinstance(x, complex):
+        raise TypeError(f"expected a float, got {x!r}")
+    return float(x)
+
+def number_as_complex(x: number) -> complex:
+    return complex(x)
+
 def round_number(x) -> int:
     return x if isinstance(x, int) else round(float(x))
+
+def round_number_to(x: number, digits: int) -> number:
+    return round(x, digits) if isinstance(x, int) else round(float(x), digits)
 
 def power_modulo(base: int, exponent: int, modulus: int) -> int:
     if modulus == 0:

@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import FunctionType, Type, UnionBase, UnionType
+from rekindle.ir.types import FunctionType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -190,8 +190,12 @@ class FunctionPrinter:
     def _assign_each(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
         """``a: Optional[int] = c``, a line each."""
         for target, value in zip(targets, values, strict=True):
-            annotation = f": {self.type(target.type)}" if self._needs_annotation(target, value) else ""
-            self._line(self.use(target), annotation, " = ", self.use(value))
+            type = self.type(target.type) if self._needs_annotation(target, value) else None
+            if type is not None and value.type != target.type and is_open_number(target.type):
+                # torch.jit joins the types of the values that a loop carries, whatever the variable is annotated as.
+                self._line(self.use(target), f" = unchecked_cast({type}, ", self.use(value), ")")
+            else:
+                self._line(self.use(target), "" if type is None else f": {type}", " = ", self.use(value))
 
     def _needs_annotation(self, target: Value, value: Value) -> bool:
         if isinstance(target.type, UnionBase):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rekindle.ir.types.base import INT, NONE, IntType, Type, VarType
+from rekindle.ir.types.base import INT, NONE, NUMBER, IntType, NumberType, Type, VarType
 from rekindle.ir.types.containers import (
     DictType,
     FutureType,
@@ -14,6 +14,7 @@ from rekindle.ir.types.containers import (
     UnionType,
     optional,
     union,
+    union_members,
 )
 from rekindle.ir.types.kept_classes import lost_class
 from rekindle.ir.types.tensor import TENSOR, TensorType
@@ -67,12 +68,37 @@ def _as_either_is(type: Type, other: Type) -> Type:
     return ListType(type.element, "tuple" if type.is_tuple and other.is_tuple else "")
 
 
-def is_open_number(a: Type, b: Type) -> bool:
-    """Whether a value of one of these types is an int or a float, and only the run tells which."""
-    return a != b and {a.kind, b.kind} <= _NUMBERS
+def number_members(type: Type) -> tuple[Type, ...] | None:
+    """Return the types of number that a value of ``type`` may have, or None if it may be something else.
+
+    ``int`` has itself, ``Union[float, int]`` both; a Scalar stays one member, since it may be any number.
+    """
+    members = union_members(type)
+    return members if all(member.kind in _NUMBERS for member in members) else None
 
 
-_NUMBERS = frozenset({"IntType", "FloatType", "NumberType"})
+def is_open_number(type: Type) -> bool:
+    """Return whether a value of ``type`` is a number whose type is known only at run time."""
+    return isinstance(type, (NumberType, UnionType)) and number_members(type) is not None
+
+
+def join_numbers(a: Type, b: Type) -> Type | None:
+    """Return the type of a number that is an ``a`` or a ``b``; None if either is not a number.
+
+    Bools, ints and floats join to their Union, so that it stays known that the number is real; with anything else
+    they join to a Scalar.
+    """
+    members = [*(number_members(a) or ()), *(number_members(b) or ())]
+    if number_members(a) is None or number_members(b) is None:
+        return None
+    if a == b:
+        return a
+    joined = union(members)
+    return joined if all(member.kind in _REAL for member in union_members(joined)) else NUMBER
+
+
+_REAL = frozenset({"BoolType", "IntType", "FloatType"})
+_NUMBERS = _REAL | {"ComplexType", "NumberType"}
 
 
 def _unify_parts(a: Type, b: Type) -> Type | None:

@@ -1,0 +1,168 @@
+"""Run-time dispatch of builtins on the type of a number: ``divmod(x.item(), 2)``.
+
+The type of such a number is known only at run time, and few operators take a Scalar. Where the overload depends on the
+type, the call is emitted once for each type that the number may have::
+
+    divmod(n, 2)        %is_int : bool = prim::isinstance[types=[int]](%n)
+                        %r : Tuple[Union[float, int], …] = prim::If(%is_int)
+                          block0():
+                            %a : int = prim::unchecked_cast(%n)
+                            …  aten::divmod(int, int)
+                          block1():
+                            %b : float = …
+                            …  aten::divmod(float, int)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rekindle.errors import SourceRange
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.call_arguments import CallArgument, can_check
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import Mismatch, plan_call
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NUMBER,
+    TupleType,
+    Type,
+    is_open_number,
+    join_numbers,
+    number_members,
+    unify,
+    unshaped,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Arguments:
+    """The arguments of a call of a builtin."""
+
+    args: tuple[CallArgument, ...]
+    kwargs: tuple[CallArgument, ...]
+    self_value: CallArgument | None
+
+    @property
+    def all(self) -> tuple[CallArgument, ...]:
+        return (*(() if self.self_value is None else (self.self_value,)), *self.args, *self.kwargs)
+
+    def with_replaced(self, before: CallArgument, after: CallArgument) -> Arguments:
+        """Return the arguments with one replaced by another."""
+
+        def put(item: CallArgument) -> CallArgument:
+            return after if item is before else item
+
+        return Arguments(
+            tuple(map(put, self.args)),
+            tuple(map(put, self.kwargs)),
+            None if self.self_value is None else put(self.self_value),
+        )
+
+
+class _NumberAs(CallArgument):
+    """A number whose type is known only at run time, taken for one of its possible types."""
+
+    __slots__ = ("assumed", "is_checked")
+
+    def __init__(self, given: CallArgument, assumed: Type, is_checked: bool) -> None:
+        super().__init__(given.value, given.constant, given.range, given.name)
+        self.assumed = assumed
+        self.is_checked = is_checked
+
+    @property
+    def type(self) -> Type:
+        return self.assumed
+
+    def materialise(self, graph: Graph) -> Value:
+        assert self.value is not None
+        if self.value.type != self.assumed:
+            checks = graph.none_checks
+            if self.is_checked and checks is not None:
+                self.value = checks.number_as(self.value, self.assumed, self.range)
+            else:
+                cast = graph.create("prim::unchecked_cast", [self.value], types=[self.assumed], range=self.range)
+                self.value = graph.insert_node(cast).output
+        return self.value
+
+
+Emit = Callable[[Arguments], Value]
+
+
+def dispatch_on_number(
+    schemas: Sequence[FunctionSchema], range: SourceRange, graph: Graph, arguments: Arguments, emit: Emit
+) -> Value | None:
+    """Emit the call for each type that a number among the arguments may have.
+
+    Returns None where the call is emitted as it is: no argument is such a number, an overload takes a Scalar, or the
+    program is not one from Python. ``emit`` emits the call with the number taken for one of its types.
+    """
+    if graph.none_checks is None:
+        return None
+    number = next((item for item in arguments.all if item.value is not None and is_open_number(item.type)), None)
+    if number is None or any(item.value is not None and can_check(item.value) for item in arguments.all):
+        return None
+    if _resolve(schemas, arguments, (False,)) is not None:
+        return None
+    fits = {
+        type: _resolve(schemas, arguments.with_replaced(number, _NumberAs(number, type, False)), (False, True))
+        for type in _possible_types(number.type)
+    }
+    types = [type for type, overload in fits.items() if overload is not None]
+    if not types:
+        return None
+    if len({fits[type] for type in types}) == 1:
+        return emit(arguments.with_replaced(number, _NumberAs(number, types[-1], True)))
+    return _emit_branches(types, number, range, graph, lambda taken: emit(arguments.with_replaced(number, taken)))
+
+
+def _possible_types(type: Type) -> list[Type]:
+    """Return the types that a number may have, in the order in which they are tested: True is an int, too."""
+    members = number_members(type)
+    assert members is not None
+    return [INT, FLOAT, COMPLEX] if NUMBER in members else [part for part in (BOOL, INT, FLOAT) if part in members]
+
+
+def _resolve(schemas: Sequence[FunctionSchema], arguments: Arguments, rounds: Sequence[bool]) -> int | None:
+    """Return the index of the overload that takes the arguments, in ``rounds`` without or with conversions."""
+    for conversions in rounds:
+        for index, schema in enumerate(schemas):
+            with contextlib.suppress(Mismatch):
+                plan_call(schema, arguments.args, arguments.kwargs, arguments.self_value, conversions=conversions)
+                return index
+    return None
+
+
+def _emit_branches(
+    types: Sequence[Type], number: CallArgument, range: SourceRange, graph: Graph, emit: Callable[[CallArgument], Value]
+) -> Value:
+    """Emit the call for the first of ``types`` if the number is of it, else for the others."""
+    first, *others = types
+    if not others:
+        return emit(_NumberAs(number, first, True))
+    assert number.value is not None
+    attributes: dict[str, AttributeValue] = {"types": [first]}
+    test = graph.create("prim::isinstance", [number.value], types=[BOOL], attributes=attributes, range=range)
+    node = graph.insert_node(graph.create("prim::If", [graph.insert_node(test).output], outputs=0, range=range))
+    for is_first in (True, False):
+        block = node.add_block()
+        with graph.inserting_at_end(block):
+            taken = _NumberAs(number, first, False)
+            result = emit(taken) if is_first else _emit_branches(others, number, range, graph, emit)
+            block.add_output(result)
+    one, other = (block.outputs[0].type for block in node.blocks)
+    return node.add_output(_join(one, other))
+
+
+def _join(one: Type, other: Type) -> Type:
+    if isinstance(one, TupleType) and isinstance(other, TupleType) and len(one.elements) == len(other.elements):
+        return TupleType(tuple(map(_join, one.elements, other.elements)))
+    joined = join_numbers(one, other) or unify(unshaped(one), unshaped(other), default_to_union=True)
+    assert joined is not None
+    return joined

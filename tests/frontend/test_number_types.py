@@ -1,0 +1,199 @@
+"""Numbers have Python's values and types, whatever a variable held before."""
+
+from __future__ import annotations
+
+import copy
+import io
+import linecache
+from collections.abc import Callable
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from tests.frontend.number_programs import ARGUMENTS, EXPRESSIONS, NAMESPACE, ORIGINS, PROGRAMS, source_of
+
+
+def outcome(call: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    """What a call returns, with the types of all numbers, or that it raises."""
+    try:
+        return repr(call(*copy.deepcopy(arguments)))
+    except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError):
+        return "raises"
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs(program: Callable[..., Any]) -> None:
+    compiled = rekindle.script(program)
+    for _ in range(3):
+        for arguments in PROGRAMS[program]:
+            assert outcome(compiled, arguments) == outcome(program, arguments), arguments
+
+
+def defined(source: str, name: str) -> Callable[..., Any]:
+    """The function ``f`` of a source text."""
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace = dict(NAMESPACE)
+    exec(compile(source, filename, "exec"), namespace)
+    function: Callable[..., Any] = namespace["f"]
+    return function
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("line", [line for line in EXPRESSIONS.strip().splitlines()])
+def test_expressions(line: str, origin: str) -> None:
+    for position, expression in enumerate(line.split("; ")):
+        program = defined(source_of(origin, expression), f"{origin}-{expression}-{position}")
+        compiled = rekindle.script(program)
+        for arguments in ARGUMENTS:
+            assert outcome(compiled, arguments) == outcome(program, arguments), (expression, arguments)
+
+
+# ------------------------------------------------------------------------------------------------------------ modules
+
+
+class Losses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+        self.count = 0
+        self.worst = 0
+        self.seen = False
+
+    def forward(self, x: Tensor):
+        loss = x.sum()
+        self.total += loss.item()
+        self.count += 1
+        if loss.item() > self.worst:
+            self.worst = loss.item()
+        self.seen = self.count
+        return self.total / self.count
+
+
+class Nested(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Losses()
+        self.others = nn.ModuleList([Losses(), Losses()])
+
+    def forward(self, x: Tensor):
+        result = [self.first(x)]
+        for part in self.others:
+            result.append(part(x * 2))
+        return result, self.first.worst
+
+
+@pytest.mark.parametrize("kind", [Losses, Nested])
+def test_attributes_of_modules(kind: type[nn.Module]) -> None:
+    eager, compiled = kind(), rekindle.script(kind())
+    for x in (torch.tensor([0.5, 0.25]), torch.tensor([3, 1]), torch.tensor([2.5])):
+        assert repr(compiled(x)) == repr(eager(x))
+    parts = [(eager, compiled)] if kind is Losses else [(eager.first, compiled.first)]
+    for mine, theirs in parts:
+        names = ("total", "count", "worst", "seen")
+        assert repr([getattr(mine, name) for name in names]) == repr([getattr(theirs, name) for name in names])
+
+
+def test_attributes_in_archives() -> None:
+    compiled = rekindle.script(Losses())
+    compiled(torch.tensor([0.5]))
+    file = io.BytesIO()
+    rekindle.save(compiled, file)
+    file.seek(0)
+    loaded = rekindle.load(file)
+    file.seek(0)
+    theirs = torch.jit.load(file)
+    for module in (compiled, loaded, theirs):
+        assert repr(module(torch.tensor([1.25]))) == "0.875"
+        assert repr(module.total) == "1.75"
+
+
+def test_a_saved_program_keeps_both_types() -> None:
+    def halves(n: int):
+        total = 0
+        for _ in range(n):
+            total += 0.5
+        return total
+
+    file = io.BytesIO()
+    rekindle.save(rekindle.script(halves), file)
+    for load in (rekindle.load, torch.jit.load):
+        file.seek(0)
+        loaded = load(file)
+        assert [repr(loaded(n)) for n in (0, 3)] == ["0", "1.5"]
+
+
+# -------------------------------------------------------------------------------------------------------- annotations
+
+
+class Annotated(nn.Module):
+    total: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def forward(self, x: Tensor) -> int:
+        self.total += x.sum().item()
+        return self.total
+
+
+def takes_an_int(n: int) -> int:
+    return n
+
+
+def argument(x: Tensor):
+    return takes_an_int(x[0].item())
+
+
+def result(x: Tensor) -> int:
+    return x[0].item()
+
+
+def variable(x: Tensor):
+    n: int = 0
+    for v in x:
+        n = v.item()
+    return n
+
+
+def element(x: Tensor):
+    values: List[int] = []
+    values.append(x[0].item())
+    return values
+
+
+def value_of_a_dict(x: Tensor):
+    values: Dict[str, int] = {}
+    values["a"] = x[0].item()
+    return values
+
+
+@pytest.mark.parametrize("program", [argument, result, variable, element, value_of_a_dict])
+def test_annotations_that_forbid_the_number(program: Callable[..., Any]) -> None:
+    compiled = rekindle.script(program)
+    assert repr(compiled(torch.tensor([3]))) == repr(program(torch.tensor([3])))
+    for _ in range(3):
+        with pytest.raises(TypeError, match=r"^expected an int, got 0\.5$"):
+            compiled(torch.tensor([0.5]))
+
+
+def test_annotated_attributes() -> None:
+    compiled = rekindle.script(Annotated())
+    assert compiled(torch.tensor([3])) == 3
+    with pytest.raises(TypeError, match=r"^expected an int, got 6\.5$"):
+        compiled(torch.tensor([3.5]))
+    assert compiled.total == 3
+
+
+def test_an_int_where_a_float_is_declared_is_one() -> None:
+    def total_of(n: int) -> float:
+        total: float = 0
+        total += n
+        return total
+
+    compiled = rekindle.script(total_of)
+    assert repr(compiled(3)) == "3.0"
