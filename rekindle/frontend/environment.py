@@ -34,11 +34,14 @@ from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
     BOOL,
+    TENSOR,
     InterfaceType,
+    ListType,
     TensorType,
     Type,
     is_open_number,
     join_numbers,
+    lost_class,
     mismatch_note,
     number_members,
     unify,
