@@ -41,7 +41,7 @@ from rekindle.ir.types import (
     union_members,
 )
 from rekindle.ir.types.named import ClassAttribute
-from rekindle.ops.values import named_tuple_class, new_object, type_of_value
+from rekindle.ops.values import new_named_tuple, new_object, type_of_value
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.program.source_importer import SourceImporter
 
@@ -208,7 +208,7 @@ class ValueBuilder:
         if not isinstance(type, TupleType) or len(type.elements) != len(record):
             raise _Misfit(record, type)
         items = [self._build(item, element) for item, element in zip(record, type.elements, strict=True)]
-        return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
+        return tuple(items) if type.fields is None else new_named_tuple(type)(*items)
 
     def _enum(self, record: PickledEnum, type: Type) -> Any:
         found = self._class_called(record.name)

@@ -64,6 +64,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     as_python_has,
+    differs_in_python,
     join_numbers,
     lost_class,
     mismatch_note,
@@ -531,6 +532,8 @@ class FunctionEmitter(AttemptEmitter):
         self.mark_exited()
 
     def _emit_assert(self, tree: Tree) -> None:
+        if not __debug__ and not isinstance(self.resolver, ArchiveNames):
+            return  # ``python -O``: Python leaves assertions out, what they compute too
         statement = Assert(tree)
         condition = self.emit_condition(statement.test)
         range = statement.range
@@ -552,6 +555,17 @@ class FunctionEmitter(AttemptEmitter):
     def _emit_return_statement(self, tree: Tree) -> None:
         self._emit_return(Return(tree))
 
+    def _forget_any(self, type: Type, range: SourceRange) -> None:
+        """Have the function return what it is found to return, though it declares ``Any``: the IR knows a
+        ``torch.Size`` from a list, and a dtype from an int, by their types alone."""
+        if self.returns.merged is not None:
+            raise TypeMismatchError(
+                f"the function is declared to return Any, and returns {type.annotation} here and something else before",
+                range,
+                hint="leave the declaration of the result away",
+            )
+        self.returns.declared = None
+
     def _emit_return(self, statement: Return) -> None:
         declared = self.returns.declared
         value = self.emit_expression(statement.value, declared)
@@ -560,6 +574,9 @@ class FunctionEmitter(AttemptEmitter):
         if declared is not None and self.returns.merged is None and value.type.is_subtype_of(declared):
             if isinstance(declared, (ListType, DictType)) and lost_class(value.type, declared) is not None:
                 declared = self.returns.declared = value.type  # ``-> Dict[str, int]`` of what gives a Counter
+        if declared == ANY and differs_in_python(value.type) and not isinstance(self.resolver, ArchiveNames):
+            self._forget_any(value.type, statement.range)
+            declared = None
         if declared is not None:
             if declared is self.evidence.result and not value.type.is_subtype_of(declared):
                 self.evidence.learn_result(union((declared, value.type)))

@@ -19,6 +19,8 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.call_arguments import CallArgument as CallArgument, LenientCall, can_check, has_lacking_items
@@ -619,8 +621,15 @@ def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None)
         return node.outputs[0]
     types = tuple(output.type for output in node.outputs)
     names = tuple(result.name for result in schema.returns) if schema is not None else ()
-    type = TupleType(types, None, names) if names and all(names) else TupleType(types)
+    type = _named_results(schema, types, names) if schema is not None and names and all(names) else TupleType(types)
     return graph.insert_node(graph.create("prim::TupleConstruct", node.outputs, types=[type], range=node.range)).output
+
+
+def _named_results(schema: FunctionSchema, types: tuple[Type, ...], names: tuple[str, ...]) -> TupleType:
+    """Return the type of the named results of an operator. PyTorch has classes for them: ``torch.return_types.max``."""
+    found = getattr(torch.return_types, schema.name.rpartition("::")[2], None)
+    fits = isinstance(found, type) and getattr(found, "__match_args__", None) == names
+    return TupleType(types, None, names, (), found if fits else None)
 
 
 def insert_call(

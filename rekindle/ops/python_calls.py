@@ -13,7 +13,7 @@ from rekindle.ir.registry import Effects, Operation
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import NONE, DictType, FloatType, IntType, ListType, OptionalType, TupleType, Type
 from rekindle.ops.declare import implements, implements_for_node
-from rekindle.ops.values import describe, named_tuple_class, value_matches
+from rekindle.ops.values import describe, new_named_tuple, value_matches
 
 
 @implements_for_node("prim::PythonOp(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
@@ -62,7 +62,7 @@ def as_result(value: Any, type: Type) -> Any:
         return {as_result(key, type.key): as_result(item, type.value) for key, item in value.items()}
     if isinstance(type, TupleType) and isinstance(value, tuple) and len(value) == len(type.elements):
         items = [as_result(item, element) for item, element in zip(value, type.elements, strict=True)]
-        return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
+        return tuple(items) if type.fields is None else new_named_tuple(type)(*items)
     return value
 
 

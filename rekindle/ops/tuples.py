@@ -13,7 +13,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
 from rekindle.ir.types import TupleType
 from rekindle.ops.declare import declare, implements, implements_for_node, int_attribute
-from rekindle.ops.values import named_tuple_class
+from rekindle.ops.values import new_named_tuple
 
 # ------------------------------------------------------------------------------------------------------------ building
 
@@ -40,7 +40,7 @@ def construct_tuple(node: Node) -> Operation:
     """``(…)``, or the NamedTuple that the output's type says."""
     type = node.output.type
     if isinstance(type, TupleType) and type.fields is not None:
-        made: Operation = named_tuple_class(type)
+        made: Operation = new_named_tuple(type)
         return made
     return _construct_plain_tuple
 

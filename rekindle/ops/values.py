@@ -103,6 +103,12 @@ def named_tuple_class(type: TupleType) -> Any:
     return found
 
 
+def new_named_tuple(type: TupleType) -> Callable[..., Any]:
+    """Return what makes a NamedTuple of its fields. The classes in ``torch.return_types`` take them as one tuple."""
+    cls = named_tuple_class(type)
+    return (lambda *items: cls(items)) if hasattr(cls, "n_sequence_fields") else cls
+
+
 def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
     """The names of a NamedTuple's fields; None for a plain tuple."""
     found = getattr(type(value), "_fields", None)

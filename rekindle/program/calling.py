@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, Final
+from weakref import ref
+
+import torch
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
@@ -21,6 +24,31 @@ interceptors: Final[dict[int, Runner]] = {}
 them."""
 
 
+late_hooks: Final[list[ref[torch.nn.Module]]] = []
+"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.module` enters them."""
+
+has_late_hooks: Callable[[torch.nn.Module], bool] = bool
+"""A slot: whether such a module has one of these hooks still. :mod:`rekindle.program.module` fills it."""
+
+
+def check_parts(owner: object) -> None:
+    """Refuse to call a method of a compiled module of which a part has a hook that its code does not run.
+
+    Raises:
+        RuntimeError: it has one.
+    """
+    late_hooks[:] = [held for held in late_hooks if (found := held()) is not None and has_late_hooks(found)]
+    if not late_hooks or not isinstance(owner, torch.nn.Module):
+        return
+    for path, part in owner.named_modules():
+        if part is not owner and has_late_hooks(part):
+            raise RuntimeError(
+                f"the part '{path}' of the compiled module has a hook that was registered after compiling, which "
+                "compiled code does not run\n"
+                "Hint: register it before the module is compiled, or remove it: handle.remove()"
+            )
+
+
 def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of ``record`` for these arguments.
 
@@ -31,6 +59,8 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
         intercept = interceptors.get(get_ident())
         if intercept is not None:
             return intercept(record, args, kwargs)
+    if late_hooks and args:
+        check_parts(args[0])
     return (record.runner or runner_of(record))(record, args, kwargs)
 
 
@@ -48,6 +78,8 @@ def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any
     Raises:
         ArgumentError: the arguments do not fit its schema.
     """
+    if late_hooks and args:
+        check_parts(args[0])
     binder = binder_of(record)
     task = start(record, binder.bind(args, kwargs))
     return task.then(lambda done: binder.result(done.value()))

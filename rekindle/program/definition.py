@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import rekindle.frontend.builtins
 import rekindle.frontend.python_methods  # noqa: F401  (what Python's values have that is no operator)
-from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, TypeMismatchError
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.errors import (
+    Cause,
+    CompileError,
+    Diagnostics,
+    Edit,
+    GivenUpError,
+    TypeMismatchError,
+    UnsupportedError,
+)
 from rekindle.frontend import specialising
 from rekindle.frontend.archive_names import ArchiveNames
 from rekindle.frontend.closures import CLOSURES
@@ -18,10 +28,11 @@ from rekindle.frontend.sugared import Resolver
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.schema import Argument
+from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
 from rekindle.passes.base import chosen_verifier
+from rekindle.passes.inlining import inline
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
 from rekindle.syntax.views import Def, Param
@@ -76,7 +87,37 @@ def define_function(
         raise
     with room_to_recurse(definition.name.range):
         clean_up(graph)
+    if not record.is_from_archive:
+        _check_shared_defaults(graph, schema, definition)
     record.define(graph, schema)
+
+
+def _check_shared_defaults(graph: Graph, schema: FunctionSchema, definition: Def) -> None:
+    """Refuse a function that writes to a list or dict which is the default of a parameter: in Python all calls share
+    the object, and see what earlier calls wrote; in compiled code it is a constant.
+
+    Raises:
+        UnsupportedError: it writes to one.
+    """
+    shared = [i for i, item in enumerate(schema.arguments) if item.has_default and isinstance(item.default, _MUTABLE)]
+    if not shared:
+        return
+    inlined = graph.copy()
+    inline(inlined)
+    written = AliasDb(inlined)
+    for index in shared:
+        if written.has_writers(inlined.inputs[index]):
+            param = definition.params[index]
+            kind = schema.arguments[index].type.annotation
+            raise UnsupportedError(
+                f"the default of '{param.name.name}' is one object, which all calls share in Python, and the function "
+                "writes to it",
+                param.range,
+                hint=f"write {param.name.name}: Optional[{kind}] = None, and make the object in the function",
+            )
+
+
+_MUTABLE: Final = (list, dict, set)
 
 
 def _type_of_state(record: FunctionRecord, definition: Def, self_binding: SelfBinding | None) -> dict[str, Told]:

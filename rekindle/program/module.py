@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import itertools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
@@ -15,7 +17,8 @@ from rekindle.frontend.emission import SelfBinding
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
-from rekindle.program.calling import call, fit_value, interceptors, runner_of
+from rekindle.program import calling as program_calling
+from rekindle.program.calling import call, check_parts, fit_value, interceptors, late_hooks, runner_of
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
@@ -87,7 +90,8 @@ class ScriptModule(torch.nn.Module, Savable):
     compiled code reads next. Its other attributes have types, which assignments are held to.
 
     Hooks that a module has when it is scripted are compiled with it. Hooks that are registered later run when Python
-    calls the module that has them; they do not run where compiled code calls it, as part of another module.
+    calls the module that has them. Where compiled code would call it, as part of another module, that module refuses
+    calls from Python.
 
     Modules are compiled by :func:`rekindle.script`.
     """
@@ -117,9 +121,27 @@ class ScriptModule(torch.nn.Module, Savable):
     def _register_hooks(self) -> None:
         """Have Python's calls of the module run the hooks that its type was read with."""
         for record in self._rekindle_type.pre_hooks:
-            self.register_forward_pre_hook(_CompiledHook(record))
+            super().register_forward_pre_hook(_CompiledHook(record))
         for record in self._rekindle_type.hooks:
-            self.register_forward_hook(_CompiledHook(record))
+            super().register_forward_hook(_CompiledHook(record))
+
+    def register_forward_hook(self, hook: Any, **options: Any) -> RemovableHandle:
+        return self._added(super().register_forward_hook(hook, **options), "_forward_hooks")
+
+    def register_forward_pre_hook(self, hook: Any, **options: Any) -> RemovableHandle:
+        return self._added(super().register_forward_pre_hook(hook, **options), "_forward_pre_hooks")
+
+    def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        return self._added(super().register_full_backward_hook(hook, prepend), "_backward_hooks")
+
+    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        return self._added(super().register_full_backward_pre_hook(hook, prepend), "_backward_pre_hooks")
+
+    def _added(self, handle: RemovableHandle, table: str) -> RemovableHandle:
+        """Remember a hook that compiled code does not run: methods of modules that hold this one refuse calls."""
+        self.__dict__.setdefault("_rekindle_late_hooks", []).append((table, handle.id))
+        late_hooks.append(weakref.ref(self))
+        return handle
 
     def _as_saved(self) -> ScriptModule:
         """The module that stands for this one in archives."""
@@ -175,6 +197,8 @@ class ScriptModule(torch.nn.Module, Savable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """``forward``, with the hooks that Python has registered."""
         own = self.__dict__
+        if late_hooks:
+            check_parts(self)
         if (
             interceptors
             or own["_forward_hooks"]
@@ -408,6 +432,8 @@ class ScriptModule(torch.nn.Module, Savable):
         for key, value in self.__dict__.items():
             # The tables are the module's own; what is in them is shared.
             new.__dict__[key] = copy.copy(value) if isinstance(value, dict) and key not in _SHARED else value
+        if _has_late_hooks(new):
+            late_hooks.append(weakref.ref(new))
         return new
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
@@ -415,6 +441,8 @@ class ScriptModule(torch.nn.Module, Savable):
         memo[id(self)] = new
         for key, value in self.__dict__.items():
             new.__dict__[key] = value if key in _SHARED else copy.deepcopy(value, memo)
+        if _has_late_hooks(new):
+            late_hooks.append(weakref.ref(new))
         return new
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -422,6 +450,14 @@ class ScriptModule(torch.nn.Module, Savable):
             f"the compiled module '{self.original_name}' cannot be pickled; save it with rekindle.save, "
             "keep its state_dict(), or pickle the module that it was made from"
         )
+
+
+def _has_late_hooks(module: torch.nn.Module) -> bool:
+    own = vars(module)
+    return any(number in own[table] for table, number in own.get("_rekindle_late_hooks", ()))
+
+
+program_calling.has_late_hooks = _has_late_hooks
 
 
 class ScriptContainer(ScriptModule):

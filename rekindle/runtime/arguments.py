@@ -8,7 +8,9 @@ is converted into a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, MutableSet, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +19,7 @@ import torch
 from rekindle.errors import ArgumentError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, DictType, InterfaceType, OptionalType, Type, mismatch_note
+from rekindle.ir.types import NONE, ClassType, DictType, InterfaceType, ListType, OptionalType, Type, mismatch_note
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
     NoMatch,
@@ -65,6 +67,7 @@ class Binder:
     def __init__(self, schema: FunctionSchema, numbers: NumberRules = PYTHON_RULES) -> None:
         self.schema = schema
         self._converters = [converter_for(argument.type, numbers) for argument in schema.arguments]
+        self._copies_defaults = numbers is TORCHSCRIPT_RULES
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
         self._gives_as_is = not differs_in_python(self._result)
 
@@ -75,17 +78,18 @@ class Binder:
 
     def runner(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
         """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
-        if any(map(_is_written_set, self.schema.arguments)):
-            return self._runner_over_sets(execute)
+        if any(map(_is_written_copy, self.schema.arguments)):
+            return self._runner_over_copies(execute)
         if self._gives_as_is:
             return self._written("record, args, kwargs", "execute(record, {})", {"execute": execute})
         return self._written(
             "record, args, kwargs", "result(execute(record, {}))", {"execute": execute, "result": self.result}
         )
 
-    def _runner_over_sets(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
-        """What calls a function that is given sets, which are dicts to it: what it does to these, the sets see."""
-        places = [index for index, item in enumerate(self.schema.arguments) if _is_written_set(item)]
+    def _runner_over_copies(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
+        """What calls a function that is given sets or deques, which are dicts and lists to it: what it does to these,
+        the sets and deques see."""
+        places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
 
         def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
             given = args if not kwargs and len(args) == len(self.schema.arguments) else self._arrange(args, kwargs)
@@ -94,9 +98,7 @@ class Binder:
                 return self.result(execute(record, taken))
             finally:
                 for index in places:
-                    if given[index] != taken[index].keys():
-                        given[index].clear()
-                        given[index].update(taken[index])
+                    _write_back(given[index], taken[index])
 
         return run
 
@@ -139,7 +141,8 @@ class Binder:
                 values.append(kwargs[argument.name])
             elif argument.has_default:
                 default = argument.default
-                values.append(copy_constant(default) if is_writable(default) else default)
+                # In Python all calls share it; programs that write to one are refused when they are compiled.
+                values.append(copy_constant(default) if self._copies_defaults and is_writable(default) else default)
             else:
                 missing.append(argument)
         if missing:
@@ -194,9 +197,23 @@ def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str,
     yield f" return {use.format(f'({everything})')}"
 
 
-def _is_written_set(argument: Argument) -> bool:
-    """Whether the argument is a set that the function may change."""
-    return isinstance(argument.type, DictType) and argument.type.python == "set"
+def _is_written_copy(argument: Argument) -> bool:
+    """Whether the argument is a set or a deque, of which the function has a copy that it may change."""
+    type = argument.type
+    if isinstance(type, ListType):
+        return type.is_deque
+    return isinstance(type, DictType) and type.python == "set"
+
+
+def _write_back(given: Any, taken: Any) -> None:
+    """Make a set or a deque hold what the function left in its copy."""
+    if isinstance(given, deque):
+        if len(given) != len(taken) or not all(map(operator.is_, given, taken)):
+            given.clear()
+            given.extend(taken)
+    elif isinstance(given, MutableSet) and given != taken.keys():
+        given.clear()
+        given |= taken.keys()
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ import re
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from functools import cache
 from typing import Any, Final
 
 import torch
@@ -41,10 +40,11 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    differs_in_python as differs_in_python,
     kept_type,
 )
 from rekindle.ops.library_objects import class_of_library_object
-from rekindle.ops.values import ScriptObject, named_tuple_class, new_object
+from rekindle.ops.values import ScriptObject, named_tuple_class, new_named_tuple, new_object
 from rekindle.runtime.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
 
 
@@ -117,7 +117,7 @@ def _any(type: Type, numbers: NumberRules) -> Converter:
             return number_of(value)
         return value
 
-    return convert
+    return _pass if numbers is PYTHON_RULES else convert
 
 
 def _tensor(type: TensorType, numbers: NumberRules) -> Converter:
@@ -187,6 +187,8 @@ def _list(type: ListType, numbers: NumberRules) -> Converter:
             raise NoMatch(type, value)
         if getattr(value, "shape", None) == ():
             raise NoMatch(type, value)  # an array that cannot be walked over
+        if isinstance(value, deque) and value.maxlen is not None and type.python != f"deque:{value.maxlen}":
+            raise NoMatch(type, value)
         return [_within(element, item, f"[{index}]") for index, item in enumerate(value)]
 
     return convert
@@ -236,13 +238,13 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
         if given is None or len(given) != len(elements):
             raise NoMatch(type, value)
         items = [_within(elements[index], item, f"[{index}]") for index, item in enumerate(given)]
-        if type.fields is not None and not isinstance(value, cls := named_tuple_class(type)):
+        if type.fields is not None and not isinstance(value, named_tuple_class(type)):
             if getattr(value, "_fields", type.fields) != type.fields:
                 raise NoMatch(type, value)
-            return cls(*items)
+            return new_named_tuple(type)(*items)
         if isinstance(value, tuple) and all(map(operator.is_, items, given)):
             return value
-        return tuple(items) if type.fields is None else named_tuple_class(type)(*items)
+        return tuple(items) if type.fields is None else new_named_tuple(type)(*items)
 
     return convert
 
@@ -449,15 +451,6 @@ def to_python(value: Any, type: Type) -> Any:
     return value if not differs_in_python(type) else _named(value, type)
 
 
-@cache
-def differs_in_python(type: Type) -> bool:
-    """Whether results of this type may have in them what Python has other classes for: NamedTuples, sets."""
-    is_named = isinstance(type, TupleType) and type.fields is not None
-    is_other = isinstance(type, (ListType, DictType)) and type.python != ""
-    is_dtype = isinstance(type, IntType) and type.of_dtypes
-    return is_named or is_other or is_dtype or any(map(differs_in_python, type.contained))
-
-
 def _named(value: Any, type: Type) -> Any:
     if not differs_in_python(type) or value is None:
         return value
@@ -468,8 +461,10 @@ def _named(value: Any, type: Type) -> Any:
         if type.fields is None:
             return value if all(map(operator.is_, items, value)) else tuple(items)
         cls = named_tuple_class(type)
-        same = isinstance(value, cls) and all(map(operator.is_, items, value))
-        return value if same else cls(*items)
+        # An operator's results are of its own class in torch.return_types, whatever else their list holds.
+        is_kept = isinstance(value, cls) or hasattr(value, "n_sequence_fields")
+        same = is_kept and all(map(operator.is_, items, value))
+        return value if same else new_named_tuple(type)(*items)
     if isinstance(type, OptionalType):
         return _named(value, type.element)
     if isinstance(type, UnionType):
@@ -510,7 +505,10 @@ def _as_class(value: dict[Any, Any], type: DictType) -> Any:
     if type.python == "Counter":
         return Counter(value)
     if type.python != "defaultdict":
-        return defaultdict(None, value)  # the factory is the program's
+        raise TypeError(
+            "a defaultdict whose factory is compiled cannot be returned to Python, which could not call the factory\n"
+            "Hint: return dict(…) of it, or make it with a class as its factory: defaultdict(int)"
+        )
     return defaultdict(_FACTORIES.get(type.value.kind), value)
 
 

@@ -11,6 +11,7 @@ is a bool, and Tensors of one element are numbers, unless they require grad.
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -35,6 +36,8 @@ class NoMatch(Exception):
     def hint(self) -> str | None:
         """What to do about a number that does not fit; None where nothing is to be said."""
         wanted, value = self.type.annotation, self.value
+        if isinstance(value, deque):
+            return "a program does not keep the limit (maxlen) of a deque that it is given; pass a deque without one"
         if self.type.kind not in _NUMBERS:
             return None
         if isinstance(value, torch.Tensor) and value.numel() == 1:

@@ -88,7 +88,7 @@ class PythonResolver:
         for scope in self.scopes:
             if name in scope:
                 return scope[name]
-        return _MISSING
+        return __debug__ if name == "__debug__" else _MISSING
 
     def knows(self, name: str) -> bool:
         """Whether ``name`` means something here."""

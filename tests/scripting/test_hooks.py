@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -144,15 +145,47 @@ def test_hooks_of_the_whole_are_pythons(name: str) -> None:
     assert seen[0] == ((), {"x": x})
 
 
+LATE = """\
+the part 'part' of the compiled module has a hook that was registered after compiling, which compiled code does not run
+Hint: register it before the module is compiled, or remove it: handle.remove()"""
+
+
 def test_a_hook_registered_later_runs_where_python_calls_the_part() -> None:
-    """torch.jit refuses to register it."""
+    """Where compiled code would call the part it cannot run, and the call is refused. torch.jit refuses to register
+    it."""
     compiled, x = rekindle.script(Whole(Part())), torch.ones(1)
-    compiled.part.register_forward_hook(lambda module, args, output: output * 100)
-    assert torch.equal(compiled(x), torch.full((1,), 5.0))
+    handle = compiled.part.register_forward_hook(lambda module, args, output: output * 100)
     assert torch.equal(compiled.part(x, 3), torch.full((1,), 500.0))
+    copied = copy.deepcopy(compiled)
+    for use in (compiled, compiled.forward, compiled.forward.launch, copied):
+        with pytest.raises(RuntimeError) as caught:
+            use(x)
+        assert str(caught.value) == LATE
+    handle.remove()
+    assert torch.equal(compiled(x), torch.full((1,), 5.0))
+    assert torch.equal(rekindle.script(Whole(Part()))(x), torch.full((1,), 5.0))
     theirs = script_with_torch(Whole(Part()))
     with pytest.raises(RuntimeError, match="register_forward_hook is not supported on ScriptModules"):
         theirs.part.register_forward_hook(lambda module, args, output: output * 100)
+
+
+@pytest.mark.parametrize(
+    ("register", "hook"),
+    [
+        ("register_forward_pre_hook", lambda module, args: None),
+        ("register_full_backward_hook", lambda module, inputs, outputs: None),
+        ("register_full_backward_pre_hook", lambda module, outputs: None),
+    ],
+)
+def test_hooks_of_every_kind_that_are_registered_later(register: str, hook: Any) -> None:
+    compiled, x = rekindle.script(Whole(Part())), torch.ones(1)
+    handle = getattr(compiled.part, register)(hook)
+    with pytest.raises(RuntimeError) as caught:
+        compiled(x)
+    assert str(caught.value) == LATE
+    handle.remove()
+    getattr(compiled, register)(hook)  # Python calls the whole itself
+    assert torch.equal(compiled(x), torch.full((1,), 5.0))
 
 
 def test_hooks_on_parts_of_different_types() -> None:

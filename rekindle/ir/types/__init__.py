@@ -44,6 +44,7 @@ from rekindle.ir.types.containers import (
     RRefType as RRefType,
     TupleType as TupleType,
     UnionType as UnionType,
+    differs_in_python as differs_in_python,
     open_tuple_in as open_tuple_in,
     optional as optional,
     union as union,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar, Final
 
-from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, NoneType, NumberType, Type, UnionBase
+from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, IntType, NoneType, NumberType, Type, UnionBase
 
 
 @dataclass(slots=True, frozen=True)
@@ -369,3 +370,12 @@ def without_none(type: Type) -> Type:
     if isinstance(type, UnionType):
         return union(member for member in type.members if member != NONE)
     return type
+
+
+@cache
+def differs_in_python(type: Type) -> bool:
+    """Return whether Python has another class than the IR for values of the type, or in them: NamedTuples, sets."""
+    is_named = isinstance(type, TupleType) and type.fields is not None
+    is_other = isinstance(type, (ListType, DictType)) and type.python != ""
+    is_dtype = isinstance(type, IntType) and type.of_dtypes
+    return is_named or is_other or is_dtype or any(map(differs_in_python, type.contained))
