@@ -265,6 +265,35 @@ def test_other_defaults_are_shared_by_all_calls():
     assert compiled() is compiled()
 
 
+# ----------------------------------------------------------------------------------------------------------- exceptions
+
+
+class CodedError(Exception):
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def raises_a_number():
+    raise KeyError(3)
+
+
+def raises_its_own():
+    raise CodedError("text", 3)
+
+
+@pytest.mark.parametrize("function", [raises_a_number, raises_its_own])
+def test_exceptions_are_made_of_what_the_program_says(function):
+    def caught(call) -> Exception:
+        with pytest.raises((KeyError, CodedError)) as error:
+            call()
+        return error.value
+
+    found, expected = caught(rekindle.script(function)), caught(function)
+    assert type(found) is type(expected)
+    assert (str(found), found.args, vars(found)) == (str(expected), expected.args, vars(expected))
+
+
 # ----------------------------------------------------------------------------------------------------------- assertions
 
 PROGRAM = """
