@@ -24,11 +24,11 @@ import torch
 
 from rekindle.analysis.alias_db import AliasDb, Memory
 from rekindle.analysis.autocast import ignores_autocast
+from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Operator, is_foreign
-from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 from rekindle.ir.types import (
     NONE,
     TENSOR,
@@ -326,16 +326,12 @@ _MOST_TURNS: Final = 6
 # ---------------------------------------------------------------------------------------------------- constant folding
 
 
-_NAMED: Final = {"ScalarType": DTYPES, "Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS}
-"""Types whose values are numbers here, of which few mean something: PyTorch may crash on another."""
-
-
 def _fold(node: Node, operator: Operator, arguments: Sequence[Fact]) -> Fact:
     """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed."""
     if len(node.outputs) != 1 or operator.is_nondeterministic or is_foreign(node.kind):
         return None
     values = [_value(value.type, argument) for value, argument in zip(node.inputs, arguments, strict=True)]
-    if any(value is _NOTHING for value in values) or not _names_exist(operator, values):
+    if any(value is _NOTHING for value in values) or not may_fold(operator, values):
         return None
     if any(isinstance(leaf, (str, int)) and _is_large(leaf) for leaf in _flat(values)):
         return None
@@ -360,15 +356,6 @@ def _value(type: Type, fact: Fact) -> Any:
             return _NOTHING
         return tuple(values) if isinstance(type, TupleType) else values
     return _NOTHING
-
-
-def _names_exist(operator: Operator, values: Sequence[object]) -> bool:
-    """Whether all numbers that name dtypes, layouts and memory formats name one."""
-    for value, argument in zip(values, operator.schema.arguments, strict=False):
-        table = _NAMED.get((argument.spelling or "").rstrip("?"))
-        if table is not None and isinstance(value, int) and not 0 <= value < len(table):
-            return False
-    return True
 
 
 def _is_large(leaf: int | str) -> bool:

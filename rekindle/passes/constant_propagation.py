@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -92,12 +93,13 @@ def _compute(node: Node) -> bool:
     """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
     operator = node.operator
     assert operator is not None
-    if _may_be_huge(node):
+    values = [value_of(value.node) for value in node.inputs]
+    if _may_be_huge(node) or not may_fold(operator, values):
         return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = operator.operation_of(node)(*(value_of(value.node) for value in node.inputs))
+            result = operator.operation_of(node)(*values)
     except (MemoryError, RecursionError):
         raise
     except Exception:

@@ -36,6 +36,10 @@ def composed(x: torch.Tensor, y: torch.Tensor) -> str:
     return "another"
 
 
+def common(x: torch.Tensor, y: torch.Tensor) -> str:
+    return "float32" if torch.result_type(2.5, 3) == torch.float32 else "another"
+
+
 @contextmanager
 def doubles() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
@@ -51,7 +55,7 @@ def autocast() -> AbstractContextManager[object]:
 
 @pytest.mark.parametrize("strategy", ["native", "simple", "profiling"])
 @pytest.mark.parametrize("mode", [doubles, autocast])
-@pytest.mark.parametrize("program", [sine, product, made, composed])
+@pytest.mark.parametrize("program", [sine, product, made, composed, common])
 def test_what_follows_from_a_mode_is_not_folded(
     program: Callable[[torch.Tensor, torch.Tensor], str],
     mode: Callable[[], AbstractContextManager[object]],

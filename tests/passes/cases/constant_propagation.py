@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 CASES = {
+    "numbers that name no dtype, and what depends on the default one, are left to the run": """
+graph():
+  %a : int = prim::Constant[value=200]()
+  %b : int = prim::Constant[value=3]()
+  %c : int = aten::promote_types(%a, %b)
+  %f : float = prim::Constant[value=0.5]()
+  %g : int = aten::result_type(%f, %b)
+  %h : int = aten::promote_types(%b, %b)
+  return (%c, %g, %h)
+""",
     "numbers, strings and tuples are computed": """
 graph(%x : int):
   %2 : int = prim::Constant[value=2]()
