@@ -247,7 +247,7 @@ def table(totals: dict[str, Counts], failed: int) -> str:
     lines = [
         "# Inferred types of PyTorch's operator database",
         "",
-        "Graphs of its samples, in all dtypes. What is known of the arguments, against what is known of the results.",
+        "Graphs of its samples. What is known of the arguments, against what is known of the results.",
         "",
         "| known of the arguments | tensors | dtype known | rank known | wrong facts |",
         "| --- | --- | --- | --- | --- |",
