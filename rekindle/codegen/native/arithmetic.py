@@ -240,11 +240,11 @@ for _name, _emitter in (
     ("aten::mul", _of_floats("fmul")),
     ("aten::remainder", modulo_floats),
     ("aten::floordiv", floor_divide_floats),
+    ("aten::div", divide_floats),
 ):
     EMITTERS[f"{_name}.float"] = _emitter
     EMITTERS[f"{_name}.int_float"] = _mixed(_emitter, "int_float")
     EMITTERS[f"{_name}.float_int"] = _mixed(_emitter, "float_int")
-EMITTERS["aten::div.float"] = divide_floats
 
 
 @emits("aten::neg.float")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.codegen.native.kinds import Kind
-from rekindle.codegen.native.writer import LEFT, RAISED
+from rekindle.codegen.native.writer import LEFT, RAISED, Number, argument_names, arguments_text
 
 ENTRY: Final = "entry"
 """The name of the C function."""
@@ -26,7 +26,7 @@ def entry_text(region: str, inputs: Sequence[Kind], outputs: Sequence[Kind]) -> 
         "start:",
         "  %arena = alloca %Arena",
         f"  %stack = alloca [{_STACK} x i8], align 16",
-        f"  %results = alloca [{max(len(outputs), 1)} x i64]",
+        f"  %results = alloca [{max(sum(kind.words for kind in outputs), 1)} x i64]",
         f"  %stack_end = getelementptr i8, ptr %stack, i64 {_STACK}",
         "  %e1 = insertvalue %Arena zeroinitializer, ptr %stack, 1",
         "  %e2 = insertvalue %Arena %e1, ptr %stack_end, 2",
@@ -36,7 +36,7 @@ def entry_text(region: str, inputs: Sequence[Kind], outputs: Sequence[Kind]) -> 
     ]
     for index, kind in enumerate(inputs):
         lines += _take(index, kind)
-    given = "".join(f", {kind.llvm} %a{index}" for index, kind in enumerate(inputs))
+    given = "".join(f", {arguments_text(index, kind)}" for index, kind in enumerate(inputs))
     lines += [
         f"take{len(inputs)}:",
         f"  %status = call i32 @{region}(ptr %arena{given}, ptr %results)",
@@ -79,13 +79,24 @@ def _take(index: int, kind: Kind) -> list[str]:
             f"  br i1 %g{index}, label %take{index + 1}, label %left",
         ]
         return lines
+    chosen = str(int(kind))
+    if kind is Kind.NUMBER:
+        chosen = f"%k{index}"
+        lines.append(f"  {chosen} = call i64 @number_kind(ptr %o{index})")
     lines += [
         f"  %w{index} = alloca i64",
-        f"  %g{index} = call i1 @decode(ptr %o{index}, i64 {int(kind)}, ptr %w{index})",
+        f"  %g{index} = call i1 @decode(ptr %o{index}, i64 {chosen}, ptr %w{index})",
         f"  br i1 %g{index}, label %good{index}, label %left",
         f"good{index}:",
     ]
-    if kind is Kind.BOOL:
+    if kind is Kind.NUMBER:
+        number = Number(*argument_names(index, kind))
+        lines += [
+            f"  {number.is_float} = trunc i64 {chosen} to i1",
+            f"  {number.int} = load i64, ptr %w{index}",
+            f"  {number.float} = load double, ptr %w{index}",
+        ]
+    elif kind is Kind.BOOL:
         lines += [f"  %b{index} = load i64, ptr %w{index}", f"  %a{index} = trunc i64 %b{index} to i1"]
     else:
         lines.append(f"  %a{index} = load {kind.llvm}, ptr %w{index}")
@@ -95,16 +106,24 @@ def _take(index: int, kind: Kind) -> list[str]:
 def _answer(outputs: Sequence[Kind]) -> list[str]:
     """The output, or a tuple of several, or None for none."""
     lines = []
+    place = 0
     for index, kind in enumerate(outputs):
         lines += [
-            f"  %rp{index} = getelementptr i64, ptr %results, i64 {index}",
+            f"  %rp{index} = getelementptr i64, ptr %results, i64 {place}",
             f"  %rw{index} = load i64, ptr %rp{index}",
         ]
+        place += kind.words
         if kind.is_list or kind is Kind.STRING:
             maker = "list_object" if kind.is_list else "string_object"
             lines += [
                 f"  %rl{index} = inttoptr i64 %rw{index} to ptr",
                 f"  %r{index} = call ptr @{maker}(ptr %rl{index})",
+            ]
+        elif kind is Kind.NUMBER:
+            lines += [
+                f"  %rq{index} = getelementptr i64, ptr %results, i64 {place - 1}",
+                f"  %rk{index} = load i64, ptr %rq{index}",
+                f"  %r{index} = call ptr @encode(i64 %rw{index}, i64 %rk{index})",
             ]
         else:
             lines.append(f"  %r{index} = call ptr @encode(i64 %rw{index}, i64 {int(kind)})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, STRING, ListType, Type
+from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, NUMBER, STRING, ListType, Type, union
 
 
 class Kind(IntEnum):
@@ -19,11 +19,28 @@ class Kind(IntEnum):
     FLOATS = 4
     BOOLS = 5
     STRING = 6
+    NUMBER = 7
+    """An int or a float: which one is known only at run time."""
 
     @property
     def llvm(self) -> str:
-        """The type of such a value in code."""
+        """The type of such a value in code; not of a NUMBER, which has three registers."""
         return {Kind.INT: "i64", Kind.FLOAT: "double", Kind.BOOL: "i1"}.get(self, "ptr")
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        """The LLVM types of the registers that hold such a value: of a NUMBER, whether it is a float, the int that it
+        is, and the float that it is. The one that it is not is poison."""
+        return ("i1", "i64", "double") if self is Kind.NUMBER else (self.llvm,)
+
+    @property
+    def words(self) -> int:
+        """How many words of 64 bits a result takes: a NUMBER has its own kind in the second."""
+        return 2 if self is Kind.NUMBER else 1
+
+    def fits(self, other: Kind) -> bool:
+        """Return whether a value of this kind can be used as one of ``other``."""
+        return self is other or (other is Kind.NUMBER and self in (Kind.INT, Kind.FLOAT))
 
     @property
     def is_list(self) -> bool:
@@ -41,6 +58,8 @@ _KINDS: Final[dict[Type, Kind]] = {
     FLOAT: Kind.FLOAT,
     BOOL: Kind.BOOL,
     STRING: Kind.STRING,
+    union((INT, FLOAT)): Kind.NUMBER,
+    NUMBER: Kind.NUMBER,
 }
 
 
@@ -48,5 +67,5 @@ def kind_of(type: Type) -> Kind | None:
     """The kind of values of ``type``; None if code cannot work on them."""
     if isinstance(type, ListType):
         element = _KINDS.get(type.element)
-        return None if element is None or element is Kind.STRING else Kind(element + Kind.INTS)
+        return None if element is None or element > Kind.BOOL else Kind(element + Kind.INTS)
     return _KINDS.get(type)

@@ -1,4 +1,4 @@
-"""Operators of lists of numbers in machine code, and the table of all operators."""
+"""Operators of lists of numbers in machine code, and the tables of all operators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final
 from rekindle.codegen.llvm.vector_text import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS
 from rekindle.codegen.native.kinds import Kind, kind_of
-from rekindle.codegen.native.writer import RegionWriter, known_kind, llvm_type
+from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases, has_cast
+from rekindle.codegen.native.writer import RegionWriter, known_kind
 from rekindle.ir.graph import Node
 
 ListEmitter = Callable[["NativeWriter", Node], None]
@@ -18,7 +19,7 @@ LIST_EMITTERS: Final[dict[str, ListEmitter]] = {}
 
 
 _UNDEFINED: Final = {"i64": "0", "double": hexadecimal(0.0), "i1": "false", "ptr": "null"}
-"""What stands for a value that no path defines where it is read: nobody looks at it."""
+"""What stands for a register of a value that no path defines where it is read: nobody looks at it."""
 
 
 def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
@@ -37,12 +38,15 @@ class NativeWriter(RegionWriter):
             construct(self, node)
             return
         if node.kind == "prim::Uninitialized":
-            self.names[node.output] = _UNDEFINED[llvm_type(node.output)]
+            self.bind(node.output, [_UNDEFINED[type] for type in known_kind(node.output).registers])
             return
         name = qualified_name(node)
-        emitter = EMITTERS.get(name)
-        if emitter is not None:
-            self.names[node.output] = emitter(self, *map(self.name, node.inputs))
+        if node.kind in NUMBER_EMITTERS:
+            NUMBER_EMITTERS[node.kind](self, node)
+        elif has_cases(node):
+            dispatch(self, node)
+        elif name in EMITTERS:
+            self.names[node.output] = EMITTERS[name](self, *map(self.name, node.inputs))
         else:
             LIST_EMITTERS[name](self, node)
 
@@ -76,9 +80,16 @@ def qualified_name(node: Node) -> str:
 
 def is_native(node: Node) -> bool:
     """Whether there is machine code for a node that holds no blocks, with values of these types."""
-    if any(kind_of(value.type) is None for value in (*node.inputs, *node.outputs)):
+    kinds = [kind_of(value.type) for value in (*node.inputs, *node.outputs)]
+    if None in kinds:
         return False
-    if node.kind in ("prim::ListConstruct", "prim::Uninitialized"):
+    if node.kind == "prim::Uninitialized" or has_cases(node):
+        return True
+    if node.kind in NUMBER_EMITTERS:
+        return has_cast(node)
+    if Kind.NUMBER in kinds:
+        return False
+    if node.kind == "prim::ListConstruct":
         return True
     name = qualified_name(node)
     return name in EMITTERS or name in LIST_EMITTERS

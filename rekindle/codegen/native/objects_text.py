@@ -137,6 +137,15 @@ no:
   ret i1 false
 }}
 
+; The kind of one of Python's numbers: 1 of a float, 0 of anything else, which has to be an int.
+define internal i64 @number_kind(ptr %object) alwaysinline {{
+  %class_at = getelementptr i8, ptr %object, i64 {class_offset}
+  %class = load ptr, ptr %class_at
+  %is_float = icmp eq ptr %class, @PyFloat_Type
+  %kind = zext i1 %is_float to i64
+  ret i64 %kind
+}}
+
 define internal ptr @encode(i64 %word, i64 %kind) {{
   switch i64 %kind, label %bool [i64 0, label %int
                                  i64 1, label %float]

@@ -64,8 +64,27 @@ def _is_covered(node: Node) -> bool:
     if node.kind in ("prim::If", "prim::Loop"):
         if any(kind_of(value.type) is None for value in (*node.inputs, *node.outputs)):
             return False
-        return all(map(_is_covered_block, node.blocks))
+        return all(_fits(value, target) for value, target in _flows(node)) and all(map(_is_covered_block, node.blocks))
     return not node.blocks and is_native(node) and all(map(_is_readable, node.inputs))
+
+
+def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
+    """The values that become others in an ``if`` or a loop, and those: loop inputs, block outputs."""
+    if node.kind == "prim::If":
+        for block in node.blocks:
+            if not raises(block):
+                yield from zip(block.outputs, node.outputs, strict=True)
+        return
+    (body,) = node.blocks
+    yield from zip(node.inputs[2:], body.inputs[1:], strict=True)
+    yield from zip(body.outputs[1:], body.inputs[1:], strict=True)
+    yield from zip(body.inputs[1:], node.outputs, strict=True)
+    yield from zip(node.outputs, body.inputs[1:], strict=True)  # which are of one kind
+
+
+def _fits(value: Value, target: Value) -> bool:
+    given, wanted = kind_of(value.type), kind_of(target.type)
+    return given is not None and wanted is not None and given.fits(wanted)
 
 
 def _is_covered_block(block: Block) -> bool:

@@ -7,7 +7,7 @@ Python's error is set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from rekindle.codegen.llvm.vector_text import hexadecimal
 from rekindle.codegen.native.kinds import Kind, kind_of
@@ -26,12 +26,35 @@ _UNBOUNDED: Final = str(2**63 - 1)
 """The number of iterations of a `while` loop."""
 
 
+_POISON: Final = "poison"
+
+
+class Number(NamedTuple):
+    """The registers of a value of the kind NUMBER."""
+
+    is_float: str
+    int: str
+    float: str
+
+    @staticmethod
+    def of(name: str, kind: Kind) -> Number:
+        """Return an int or a float as a number of open type."""
+        return Number("true", _POISON, name) if kind is Kind.FLOAT else Number("false", name, _POISON)
+
+    @property
+    def kind(self) -> Kind:
+        """INT or FLOAT where that is known when the code is written, else NUMBER."""
+        return {"true": Kind.FLOAT, "false": Kind.INT}.get(self.is_float, Kind.NUMBER)
+
+
 class RegionWriter:
-    """Writes ``lines``; ``names`` has what the values of the graph are called there."""
+    """Writes ``lines``. ``names`` has the registers of the values of the graph; ``numbers`` those of numbers of open
+    type."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
+        self.numbers: dict[Value, Number] = {}
         self.block = "start"
         """The label of the block that is being written: where a phi's value comes from."""
         self._count = 0
@@ -81,6 +104,41 @@ class RegionWriter:
             raise InternalError(f"{value.name} is not known in native code")
         return literal(constant_value(value.node.attributes.get("value"), value.type))
 
+    # --------------------------------------------------------------------------------------------------------- registers
+
+    def number(self, value: Value) -> Number:
+        """Return an int, a float or a number of open type as a number of open type."""
+        known = self.numbers.get(value)
+        if known is not None:
+            return known
+        kind = known_kind(value)
+        if kind is Kind.NUMBER and value.node.kind == "prim::Constant":
+            constant = constant_value(value.node.attributes.get("value"), value.type)
+            return Number.of(literal(constant), Kind.FLOAT if isinstance(constant, float) else Kind.INT)
+        if kind not in (Kind.INT, Kind.FLOAT):
+            raise InternalError(f"{value.name} is not a number in native code")
+        return Number.of(self.name(value), kind)
+
+    def registers(self, value: Value, kind: Kind) -> tuple[str, ...]:
+        """Return the registers of a value, widened to ``kind``."""
+        return self.number(value) if kind is Kind.NUMBER else (self.name(value),)
+
+    def bind(self, value: Value, registers: Sequence[str]) -> None:
+        """Define a value of the graph."""
+        if known_kind(value) is Kind.NUMBER:
+            self.numbers[value] = Number(*registers)
+        else:
+            (self.names[value],) = registers
+
+    def meet(self, kind: Kind, ends: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+        """Emit the phis of a value that comes from the blocks ``ends``: their labels, and its registers there."""
+        if not ends:
+            return Number.of("0", Kind.INT) if kind is Kind.NUMBER else (_POISON,)
+        return tuple(
+            self.emit(f"phi {type} {', '.join(f'[{registers[index]}, %{label}]' for label, registers in ends)}")
+            for index, type in enumerate(kind.registers)
+        )
+
     # ----------------------------------------------------------------------------------------------------- control flow
 
     def branch(self, node: Node) -> None:
@@ -88,6 +146,7 @@ class RegionWriter:
         condition = self.name(node.inputs[0])
         first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
         self.line(f"br i1 {condition}, label %{first}, label %{second}")
+        kinds = kinds_of(node.outputs)
         ends = []
         for label, block in zip((first, second), node.blocks, strict=True):
             self.start_block(label)
@@ -95,43 +154,45 @@ class RegionWriter:
                 self.line("br label %left")
                 continue
             self.nodes(block)
-            ends.append((self.block, [self.name(value) for value in block.outputs]))
+            ends.append((self.block, list(map(self.registers, block.outputs, kinds))))
             self.line(f"br label %{joined}")
         self.start_block(joined)
-        for index, output in enumerate(node.outputs):
-            incoming = ", ".join(f"[{values[index]}, %{label}]" for label, values in ends)
-            self.names[output] = self.emit(f"phi {llvm_type(output)} {incoming}") if ends else "poison"
+        for index, (output, kind) in enumerate(zip(node.outputs, kinds, strict=True)):
+            self.bind(output, self.meet(kind, [(label, values[index]) for label, values in ends]))
 
     def loop(self, node: Node) -> None:
         """``prim::Loop``: the number of iterations, the condition and what is carried stand in phis at its head."""
         body = node.blocks[0]
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
         limit = self.name(node.inputs[0])
-        before, first = self.block, [self.name(value) for value in node.inputs[1:]]
+        kinds = [Kind.BOOL, *kinds_of(body.inputs[1:])]
+        before, first = self.block, list(map(self.registers, node.inputs[1:], kinds))
         self.line(f"br label %{head}")
         self.start_block(head)
         place = len(self.lines)  # the phis go here, when it is known where the body ends
-        counter, condition = f"%{self.fresh()}", f"%{self.fresh()}"
-        carried = [f"%{self.fresh()}" for _ in body.inputs[1:]]
+        counter = f"%{self.fresh()}"
+        (condition,), *carried = [tuple(f"%{self.fresh()}" for _ in kind.registers) for kind in kinds]
         again = condition
         if limit != _UNBOUNDED:  # nobody lives to see the end of that
             left = self.emit(f"icmp slt i64 {counter}, {limit}")
             again = self.emit(f"and i1 {left}, {condition}")
         self.line(f"br i1 {again}, label %{inside}, label %{behind}")
         self.start_block(inside)
-        self.names.update(zip(body.inputs, [counter, *carried], strict=True))
+        for value, registers in zip(body.inputs, [(counter,), *carried], strict=True):
+            self.bind(value, registers)
         self.nodes(body)
         self._breathe()
         following = self.emit(f"add i64 {counter}, 1")
-        last, next_ones = self.block, [self.name(value) for value in body.outputs]
+        last, next_ones = self.block, list(map(self.registers, body.outputs, kinds))
         self.line(f"br label %{head}")
-        types = ["i1", *(llvm_type(value) for value in body.inputs[1:])]
         phis = [f"  {counter} = phi i64 [0, %{before}], [{following}, %{last}]"]
-        for name, type, start, next_one in zip([condition, *carried], types, first, next_ones, strict=True):
-            phis.append(f"  {name} = phi {type} [{start}, %{before}], [{next_one}, %{last}]")
+        for names, kind, starts, nexts in zip([(condition,), *carried], kinds, first, next_ones, strict=True):
+            for name, type, start, next_one in zip(names, kind.registers, starts, nexts, strict=True):
+                phis.append(f"  {name} = phi {type} [{start}, %{before}], [{next_one}, %{last}]")
         self.lines[place:place] = phis
         self.start_block(behind)
-        self.names.update(zip(node.outputs, carried, strict=True))
+        for output, registers in zip(node.outputs, carried, strict=True):
+            self.bind(output, registers)
 
     def _breathe(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
@@ -170,15 +231,15 @@ class RegionWriter:
         """The function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
         parameters = ["ptr %arena"]
         for index, value in enumerate(graph.inputs):
-            self.names[value] = f"%a{index}"
-            parameters.append(f"{llvm_type(value)} %a{index}")
+            self.bind(value, argument_names(index, known_kind(value)))
+            parameters.append(arguments_text(index, known_kind(value)))
         self.lines = []
         self.start_block("start")
         self.line("%fuel = alloca i64")
         self.line(f"store i64 {_BREATH}, ptr %fuel")
         self.nodes(graph.block)
-        for index, value in enumerate(graph.outputs):
-            word = self.as_word(self.name(value), known_kind(value))
+        words = [word for value in graph.outputs for word in self._words_of(value)]
+        for index, word in enumerate(words):
             place = self.emit(f"getelementptr i64, ptr %results, i64 {index}")
             self.line(f"store i64 {word}, ptr {place}")
         self.line(f"ret i32 {DONE}")
@@ -187,6 +248,16 @@ class RegionWriter:
         return f"define internal i32 @{name}({', '.join([*parameters, 'ptr %results'])}) noinline {{\n{body}\n}}\n"
 
     # ----------------------------------------------------------------------------------------------------------- words
+
+    def _words_of(self, value: Value) -> list[str]:
+        """Return the words of a result: a number of open type is followed by its kind."""
+        kind = known_kind(value)
+        if kind is not Kind.NUMBER:
+            return [self.as_word(self.name(value), kind)]
+        number = self.number(value)
+        bits = self.as_word(number.float, Kind.FLOAT)
+        word = self.emit(f"select i1 {number.is_float}, i64 {bits}, i64 {number.int}")
+        return [word, self.as_word(number.is_float, Kind.BOOL)]
 
     def as_word(self, name: str, kind: Kind) -> str:
         """A value as a word of 64 bits; lists are where they stand."""
@@ -225,8 +296,14 @@ def known_kind(value: Value) -> Kind:
     return kind
 
 
-def llvm_type(value: Value) -> str:
-    return known_kind(value).llvm
+def argument_names(index: int, kind: Kind) -> tuple[str, ...]:
+    """Return the registers of the argument ``index`` of a region."""
+    return Number(*(f"%{part}{index}" for part in ("f", "n", "x"))) if kind is Kind.NUMBER else (f"%a{index}",)
+
+
+def arguments_text(index: int, kind: Kind) -> str:
+    """Return the registers of an argument with their types, as parameters and calls list them."""
+    return ", ".join(f"{type} {name}" for type, name in zip(kind.registers, argument_names(index, kind), strict=True))
 
 
 def literal(value: object) -> str:
