@@ -530,7 +530,7 @@ class Environment:
                 learn_from_conflict(self.evidence, began, expected, simple.type)
         number = join_numbers(expected, simple.type) if self._may_change_number(name, annotated) else None
         if number is not None:
-            return self._widen_number(name, number, simple, range, outer)
+            return self._widen_number(name, number, simple, range)
         simple = convert_value(self.graph, simple, expected, range)
         _check_class(spelled, simple.type, expected, range)
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
@@ -550,19 +550,18 @@ class Environment:
         """Return whether the variable, which holds a number, may hold one of another type later, as in Python."""
         return self.graph.none_checks is not None and annotated is None and not self.frame.is_annotated(variable)
 
-    def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange, outer: Frame) -> Value:
-        """Assign ``number`` to a variable of ``outer`` that holds a number of another type.
+    def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange) -> Value:
+        """Assign ``number`` to a variable from an enclosing block that holds a number of another type.
 
-        Where control flow merges, the variable is of the type that both join to. A loop around the assignment
-        carries it as such.
+        Where control flow merges, the variable is of the type that both join to. The loops around the assignment
+        carry it as such, whatever their bodies have assigned to it before.
 
         Raises:
             Reinference: the loop was entered with another type.
         """
         outermost: Frame | None = None
         frame = self.frame
-        while frame is not outer:
-            assert frame.parent is not None
+        while frame.parent is not None:
             if frame.is_loop_body and frame.loop is not None:
                 entered = frame.parent.find_type(variable)
                 if entered is not None and not number.type.is_subtype_of(entered):

@@ -266,6 +266,18 @@ def tested(x: Tensor, n: int):
     )
 
 
+def tested_in_a_loop(n: int, x: float):
+    t = k = 0
+    for i in range(n):
+        if isinstance(t, float):
+            k += 1
+        if i % 2 == 0:
+            t = t + x
+        else:
+            t = i
+    return t, k, isinstance(t, int)
+
+
 PROGRAMS = {
     **dict.fromkeys(
         (accumulated, averaged, maximum, side_by_side, last_of_large_ints, list_that_grows, list_of_items), TENSORS
@@ -277,6 +289,7 @@ PROGRAMS = {
     **dict.fromkeys((returned_from_branches, branches_of_a_constant, bisection, running_mean, mixed_extremes), COUNTED),
     **dict.fromkeys((extremes_that_are_kept, powers, assigned_again, complex_at_last, bools), COUNTED),
     **dict.fromkeys((list_of_numbers, generic_function, as_an_index, as_a_count, indexes_of_tensors, tested), COUNTED),
+    tested_in_a_loop: ((0, 0.5), (1, 0.5), (6, 0.5)),
 }
 
 EXPRESSIONS = """
