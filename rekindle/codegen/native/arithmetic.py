@@ -257,6 +257,11 @@ def absolute_float(w: RegionWriter, a: str) -> str:
     return w.emit(f"call double @llvm.fabs.f64(double {a})")
 
 
+@emits("aten::fabs.int")
+def absolute_as_float(w: RegionWriter, a: str) -> str:
+    return absolute_float(w, to_double(w, a))
+
+
 # --------------------------------------------------------------------------------------------- comparisons, extrema
 
 
@@ -301,7 +306,7 @@ for _name, _of_ints, _of_reals in (("min", "icmp slt", "fcmp olt"), ("max", "icm
 # --------------------------------------------------------------------------------------------------------- conversions
 
 
-@emits("aten::Float.int")
+@emits("aten::Float.int", "aten::round.int")
 def float_of_int(w: RegionWriter, a: str) -> str:
     return to_double(w, a)
 

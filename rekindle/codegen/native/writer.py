@@ -104,7 +104,7 @@ class RegionWriter:
             raise InternalError(f"{value.name} is not known in native code")
         return literal(constant_value(value.node.attributes.get("value"), value.type))
 
-    # --------------------------------------------------------------------------------------------------------- registers
+    # -------------------------------------------------------------------------------------------------------- registers
 
     def number(self, value: Value) -> Number:
         """Return an int, a float or a number of open type as a number of open type."""

@@ -79,7 +79,7 @@ def left_to_the_plan(monkeypatch: Any) -> list[tuple[Any, ...]]:
 def function_of(text: str, folder: Path) -> Callable[..., Any]:
     """The function ``f`` that a text of Python defines."""
     path = folder / f"scalar_program_{next(_numbers)}.py"
-    path.write_text(f"import math\nfrom typing import List, Tuple\n\n\n{text}")
+    path.write_text(f"import math\nfrom typing import List, Tuple, Union\n\n\n{text}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
