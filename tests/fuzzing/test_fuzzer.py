@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import signal
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,9 @@ from tests.fuzzing.comparison import difference
 from tests.fuzzing.findings import Finding, replay
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
+from tests.fuzzing.known import ROWS, UNUSED
 from tests.fuzzing.program import HEAD, Program
+from tests.fuzzing.results import FOLDER as RESULTS
 from tests.fuzzing.shrinking import shrink
 
 ADDS = Program(
@@ -153,3 +157,34 @@ def test_a_finding_is_a_file_that_can_be_replayed(tmp_path):
     path.write_text(finding.text(), encoding="utf-8")
     assert path.name.startswith("wrong_answer_int_value_")
     assert Judge().verdict(replay(path)).status == "passed"
+
+
+def test_known_differences_are_told_by_a_row():
+    page = Path("docs/differences.md").read_text(encoding="utf-8")
+    assert [row for row in ROWS if f"| {row}" not in page] == []
+
+
+def test_an_error_of_an_unused_operator_is_known():
+    source = (
+        HEAD
+        + """
+def f(x, n: int):
+    x + torch.ones(17)
+    return n
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2), 1)]
+WAYS = ('unoptimised', 'optimised')
+"""
+    )
+    verdict = Judge().verdict(Program(source))
+    assert (verdict.status, verdict.kind) == ("known", UNUSED)
+    assert Judge().verdict(Program(source.replace("x + torch.ones(17)", "1 // 0"))).status == "passed"
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("seed_*.json")), ids=lambda path: path.stem)
+def test_shares_of_the_last_runs(path):
+    """So much must compile and run as machine code; both bounds are to become tighter, never looser."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["rejected"] <= 0.55
+    assert found["native"] >= 0.25
+    assert found["statuses"].get("invalid", 0) <= 0.02 * found["programs"]
