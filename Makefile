@@ -9,7 +9,7 @@ JOBS ?= auto
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -142,6 +142,9 @@ SEED ?= 1
 
 fuzz-programs: setup ## random programs against eager Python; what fails is shrunk (PROGRAMS=, MINUTES=, SEED=)
 	$(BIN)/python -m tests.fuzzing --count $(PROGRAMS) --minutes $(MINUTES) --seed $(SEED) --write
+
+fuzz-operators: setup ## every operator of PyTorch's database through script, grad, jvp and vmap, in processes of their own
+	$(BIN)/python -m tests.fuzzing.operators --write
 
 golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)

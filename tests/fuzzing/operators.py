@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -91,9 +92,10 @@ def _judging(name: str) -> Work:
     return work
 
 
-def run(names: list[str], jobs: int) -> dict[str, dict[str, list[Row]]]:
-    """The rows of each operator and way."""
+def run(names: list[str], jobs: int, seconds: float = 1e9) -> dict[str, dict[str, list[Row]]]:
+    """The rows of each operator and way; no operator is begun after so many seconds, and those have none."""
     warm()
+    begun = time.monotonic()
     pool = Pool(jobs)
     for name in names:
         pool.add(name, _judging(name))
@@ -101,6 +103,8 @@ def run(names: list[str], jobs: int) -> dict[str, dict[str, list[Row]]]:
     at: dict[str, tuple[str, str]] = {}
     done = 0
     for name, message in pool.run():
+        if time.monotonic() - begun > seconds:
+            pool.tasks.clear()
         if isinstance(message, Ended):
             done += 1
             if message.reason:
@@ -111,7 +115,7 @@ def run(names: list[str], jobs: int) -> dict[str, dict[str, list[Row]]]:
             found[name][message["way"]].append(tuple(message["row"]))
         else:
             at[name] = (message["way"], message["case"])
-    return found
+    return {name: ways for name, ways in found.items() if any(ways.values())}
 
 
 def failures(found: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str, Row]]:
@@ -148,11 +152,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", help="names, with commas between them")
     parser.add_argument("--shard", default="0/1", help="a part: 1/4 is the second quarter")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no further operators after this time")
     parser.add_argument("--write", action="store_true", help="write results/operators.json and .md")
     options = parser.parse_args(arguments)
     shard, _, shards = options.shard.partition("/")
     names = options.only.split(",") if options.only else sorted(vmap.database())[int(shard) :: int(shards)]
-    found = run(names, options.jobs)
+    found = run(names, options.jobs, options.minutes * 60)
     print(text_of(found))
     if options.write:
         FOLDER.mkdir(exist_ok=True)
