@@ -41,6 +41,7 @@ from rekindle.frontend.expectations import expected
 from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.none_checks import CheckedOptionals
+from rekindle.frontend.private_names import private_names
 from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
@@ -253,6 +254,7 @@ class FunctionEmitter(AttemptEmitter):
         self.returns.is_uncertain = RESULT in given_up
         self.self_binding = self_binding if isinstance(self_binding, InitBinding) else None
         self.environment.own_names = cache(partial(local_names, definition))
+        self.environment.private_names = cache(partial(private_names, definition))
         self._emit_parameters(definition, schema, self_binding)
         for name in given_up:
             self.environment.give_up(name)

@@ -208,6 +208,8 @@ class Environment:
         """The types that variables had before a check showed that they are not None."""
         self.own_names: Callable[[], set[str]] = set
         """The names that the function assigns anywhere: to it they never mean what is around it."""
+        self.private_names: Callable[[], frozenset[str]] = frozenset
+        """The variables that alone hold their containers."""
         self.checks_assignment = False
         """Whether a variable that was not assigned raises where it is read, as in Python. Else it is refused."""
         self.guarded: set[str] = set()
@@ -291,6 +293,10 @@ class Environment:
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
 
     # --------------------------------------------------------------------------- what may not be assigned
+
+    def is_private(self, variable: str) -> bool:
+        """Whether no other variable holds the container that this one does, and no other container."""
+        return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
         """Whether ``name`` means a variable of the function, whatever it means around it."""

@@ -34,6 +34,10 @@ class GeneratedValue(SugaredValue):
     def description(self) -> str:
         return "a generator"
 
+    @property
+    def gone_over(self) -> list[Value]:
+        return self.source.gone_over
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 

@@ -37,6 +37,10 @@ class MappedValue(SugaredValue):
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.emitter.list_of(range, self, None)
 
+    @property
+    def gone_over(self) -> list[Value]:
+        return self.source.gone_over
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 

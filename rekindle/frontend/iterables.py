@@ -81,6 +81,10 @@ class IterableTree(SugaredValue):
     def description(self) -> str:
         return "zip or enumerate"
 
+    @property
+    def gone_over(self) -> list[Value]:
+        return [value for child in self.children for value in child.gone_over]
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 

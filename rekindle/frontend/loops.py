@@ -9,15 +9,15 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.changing_loops import dict_behind, error_of, may_change_length, may_delete
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator
 from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
-from rekindle.frontend.type_expressions import dotted_name
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
-from rekindle.ir.graph import Value
+from rekindle.ir.graph import Node, Value
 from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.types import (
     ANY,
@@ -35,22 +35,16 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
-    Apply,
-    AugAssign,
     Break,
     Comprehension,
-    Delete,
     DictComp,
     Expr,
     For,
     GeneratorExpr,
     If,
     ListComp,
-    Select,
     Stmt,
-    Subscript,
     Walrus,
     While,
     bare,
@@ -119,51 +113,12 @@ class LoopEmitter(SubscriptEmitter):
             return
         if not iterator.must_unroll:
             self._forget_checks(statement)
-        if isinstance(iterator, SimpleValue) and isinstance(iterator.value.type, ListType):
-            if changes_list(statement.body, statement.iterable):
-                self._loop_over_changing_list(statement, iterator)
-                return
         if iterator.must_unroll:
             self._unroll(statement.range, statement.target, iterator, lambda: self.emit_statements(statement.body))
             return
         self._emit_loop(
             statement, lambda: self.emit_statements(statement.body), iterator=iterator, target=statement.target
         )
-
-    def _loop_over_changing_list(self, statement: For, items: SimpleValue) -> None:
-        """A loop whose body makes the list longer or shorter: its length is asked before every turn, as in Python.
-
-        .. code-block:: text
-
-            for y in x:                $at = 0
-                x.append(y)            while $at < len(x):
-                                           y = x[$at]
-                                           $at += 1
-                                           x.append(y)
-        """
-        with self.environment.in_loop(statement):
-            frame = self._run_changing_loop(statement, items)
-            self._leave_loop(frame, statement)
-
-    def _run_changing_loop(self, statement: For, items: SimpleValue) -> Frame:
-        range = statement.range
-        self.environment.widen_carried(range)
-        counter = self.environment.hidden_variable("at")
-        self.environment.store(counter, range, self.literal(0, range), INT)
-        node = self.insert_node("prim::Loop", range, [self.literal(FOREVER, range)], [])
-        body, condition = node.add_block(), node.add_block()
-        with self.inside(condition):
-            length = self.insert("aten::len", range, items.value)
-            at = self.environment.load(counter, INT, counter)
-            condition.add_output(self.insert("aten::lt", range, at, length))
-        body.add_input(type=INT)
-        with self.in_loop(LoopKind.LOOP), self.inside(body) as frame:
-            frame.loop = (range.start, range.end)
-            at = self.environment.load(counter, INT, counter)
-            self.environment.store(counter, range, self.insert("aten::add", range, at, 1), INT)
-            self.assign_targets([statement.target], [items.item(range, self.graph, at)], statement.target.range)
-            self.emit_statements(statement.body)
-        return frame
 
     def _loop_over_what_failed(self, statement: For) -> None:
         """Look for other problems in the body of a loop of which the iterable could not be compiled. Whether it would
@@ -280,7 +235,64 @@ class LoopEmitter(SubscriptEmitter):
                 element = iterator.item(range, self.graph, trip).as_value(range, self.graph)
                 self.assign_targets([target], [SimpleValue(element)], target.range)
             body()
+        if iterator is not None and self.environment.checks_assignment:
+            self._heed_changes(node, iterator, range)
         return frame
+
+    def _heed_changes(self, node: Node, iterator: SugaredValue, range: SourceRange) -> None:
+        """Ask for the lengths of what the body of the loop may make longer or shorter."""
+        asks_again = False
+        for value in iterator.gone_over:
+            container = dict_behind(value) or value
+            if not isinstance(container.type, (ListType, DictType)):
+                continue
+            if not may_change_length(node.blocks[0], container, self.environment.is_private):
+                continue
+            if isinstance(container.type, DictType) or container.type.python.startswith("deque"):
+                self._check_length(node, container, range)
+            else:
+                asks_again = True
+        if asks_again:
+            self._ask_length_again(node, iterator, range)
+
+    def _check_length(self, node: Node, container: Value, range: SourceRange) -> None:
+        """Raise before an iteration that finds the container with another length than the loop began with, or a dict
+        with other keys."""
+        message, error = error_of(container.type)
+        self._check_unchanged(node, "aten::len", container, (message, error), range)
+        if message.startswith("dictionary") and may_delete(node.blocks[0], container, self.environment.is_private):
+            said = ("dictionary keys changed during iteration", error)
+            self._check_unchanged(node, "aten::keys", container, said, range)
+
+    def _check_unchanged(
+        self, node: Node, kind: str, container: Value, said: tuple[str, str], range: SourceRange
+    ) -> None:
+        with self.graph.inserting_before(node):
+            before = self.insert(kind, range, container)
+        with self.inside(node.blocks[1]):
+            differs = self.insert("aten::ne", range, self.insert(kind, range, container), before)
+            failing = self.insert_node("prim::If", range, [differs], [])
+            with self.inside(failing.add_block()):
+                inputs = [self.graph.insert_constant(text, range=range) for text in said]
+                self.graph.insert_node(self.graph.create("prim::RaiseException", inputs, outputs=0, range=range))
+            failing.add_block()
+
+    def _ask_length_again(self, node: Node, iterator: SugaredValue, range: SourceRange) -> None:
+        body, condition = node.blocks
+        counter = self.environment.hidden_variable("at")
+        with self.graph.inserting_before(node):
+            self.environment.store(counter, range, self.literal(0, range), INT)
+        with self.graph.inserting_before(body.return_node.next):
+            passed = self.insert("aten::add", range, body.inputs[0], 1)
+            self.environment.store(counter, range, passed, INT)
+        with self.inside(condition):
+            at = self.environment.load(counter, INT, counter)
+            more = self.insert("aten::lt", range, at, iterator.length(range, self.graph))
+            before = condition.outputs[0]
+            if before.node.kind != "prim::Constant":
+                more = self.insert("aten::__and__", range, more, before)
+            condition.replace_output(0, more)
+        node.replace_input(0, self.literal(FOREVER, range))
 
     def _leave_loop(self, frame: Frame, statement: For | While) -> None:
         """What the names that the body has assigned mean behind the loop."""
@@ -484,30 +496,6 @@ class LoopEmitter(SubscriptEmitter):
                 range,
                 hint="put the rest of the body under an if",
             )
-
-
-_CHANGES_LENGTH: Final = frozenset({"append", "extend", "insert", "pop", "remove", "clear"})
-
-
-def changes_list(body: Sequence[Stmt], iterable: Expr) -> bool:
-    """Whether ``body`` makes the list that ``iterable`` names longer or shorter, under the same name."""
-    name = dotted_name(iterable)
-    return name is not None and any(_changed_list(tree) == name for statement in body for tree in statement.tree.walk())
-
-
-def _changed_list(tree: Tree) -> str | None:
-    """The name of the list of which ``tree`` changes the length."""
-    if tree.kind == Apply.KIND:
-        callee = Apply(tree).callee
-        if callee.tree.kind == Select.KIND and Select(callee.tree).selector.name in _CHANGES_LENGTH:
-            return dotted_name(Select(callee.tree).value)
-    if tree.kind == AugAssign.KIND:
-        return dotted_name(AugAssign(tree).target)
-    if tree.kind == Delete.KIND:
-        for target in Delete(tree).targets:
-            if target.tree.kind == Subscript.KIND:
-                return dotted_name(Subscript(target.tree).value)
-    return None
 
 
 _indices = range

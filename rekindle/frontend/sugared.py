@@ -143,6 +143,11 @@ class SugaredValue:
         """The elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
 
+    @property
+    def gone_over(self) -> list[Value]:
+        """The containers whose elements a loop over this takes one by one."""
+        return []
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         """What a loop over this goes over: something with a length and items, or with a static length."""
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)

@@ -261,6 +261,10 @@ class SimpleValue(SugaredValue):
             return present.as_tuple(range, graph, size_hint)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be unpacked", range)
 
+    @property
+    def gone_over(self) -> list[Value]:
+        return [self.value]
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         type = self.value.type
         if isinstance(type, (ListType, StringType, TensorType)):

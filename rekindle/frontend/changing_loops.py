@@ -1,0 +1,163 @@
+"""Loops over what their bodies change.
+
+Of a list that the body may make longer or shorter, under whatever name, the length is asked before each iteration:
+
+.. code-block:: text
+
+    for y in xs:                       %n : int = aten::len(%xs)         # asked where $at is compared, instead
+        ys.append(y)        becomes    prim::Loop(%forever)
+                                         block0(%i : int):
+                                           = prim::Store[name="$at"](%i + 1)
+                                           …
+                                         block1():
+                                           -> ($at < aten::len(%xs))
+
+A dict, a set or a deque that the body may change raises where it has another length before the next iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type
+
+Private = Callable[[str], bool]
+"""Whether a variable alone holds its container."""
+
+_VIEWS: Final = ("aten::keys", "aten::values", "aten::items")
+_KEEPS_LENGTH: Final = frozenset({"aten::sort", "aten::reverse"})
+_ONLY_ADDS: Final = frozenset({"aten::_set_item", "aten::setdefault", "aten::update"})
+_LOOKS: Final = frozenset({"aten::len", "aten::__getitem__", "prim::Loop"})
+
+
+def dict_behind(value: Value) -> Value | None:
+    """The dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
+    if value.node.kind in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
+        return value.node.inputs[0]
+    return None
+
+
+def error_of(type: Type) -> tuple[str, str]:
+    """What Python says where a container of the type has been changed within a loop over it, and the class of that."""
+    python = type.python.partition(":")[0] if isinstance(type, (DictType, ListType)) else ""
+    said = {
+        "deque": "deque mutated during iteration",
+        "set": "Set changed size during iteration",
+        "frozenset": "Set changed size during iteration",
+        "OrderedDict": "OrderedDict mutated during iteration",
+    }
+    return said.get(python, "dictionary changed size during iteration"), "builtins.RuntimeError"
+
+
+def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
+    """Whether running ``block`` may make the container ``value`` longer or shorter."""
+    return any(_changes(node, value, is_private, set()) for node in _nodes_within(block))
+
+
+def may_delete(block: Block, value: Value, is_private: Private) -> bool:
+    """Whether running ``block`` may take something out of the container ``value``, if it may change its length."""
+    nodes = (node for node in _nodes_within(block) if node.kind not in _ONLY_ADDS)
+    return any(_changes(node, value, is_private, set()) for node in nodes)
+
+
+def _nodes_within(block: Block) -> Iterator[Node]:
+    for node in block.nodes:
+        yield node
+        for inner in node.blocks:
+            yield from _nodes_within(inner)
+
+
+def _changes(node: Node, value: Value, is_private: Private, seen: set[int]) -> bool:
+    if node.kind in ("prim::CallFunction", "prim::CallMethod"):
+        if _is_alone(value, is_private) and not any(_same(item, value) for item in node.inputs):
+            return False
+        return _callee_changes(node, value.type, seen)
+    return any(
+        _same_kind(written, value) and (_same(written, value) or not _are_apart(written, value, is_private))
+        for written in _lengths_changed(node)
+    )
+
+
+def _lengths_changed(node: Node) -> Iterator[Value]:
+    """The containers that ``node`` may make longer or shorter."""
+    schema = node.schema
+    if schema is None or not schema.is_mutable or node.kind in _KEEPS_LENGTH:
+        return
+    for value, argument in zip(node.inputs, schema.arguments, strict=False):
+        if argument.alias is None or not argument.alias.is_write:
+            continue
+        if isinstance(value.type, DictType) or (isinstance(value.type, ListType) and node.kind != "aten::_set_item"):
+            yield value
+
+
+def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
+    """Whether a function that is called may change the length of a container of the type, which it was not given."""
+    function = node.inputs[0].type
+    if node.kind == "prim::CallMethod":
+        record = function.methods.get(node.get_string("name")) if isinstance(function, ClassType) else None
+    else:
+        record = function.function if isinstance(function, FunctionType) else None
+    if record is None or not getattr(record, "is_defined", False):
+        return True
+    if id(record) in seen:
+        return False
+    seen.add(id(record))
+    for inner in _nodes_within(record.graph.block):
+        if inner.kind in ("prim::CallFunction", "prim::CallMethod"):
+            if _callee_changes(inner, type, seen):
+                return True
+        elif any(_kind(item.type) == _kind(type) and not _is_new(item) for item in _lengths_changed(inner)):
+            return True
+    return False
+
+
+def _kind(type: Type) -> str:
+    if isinstance(type, ListType):
+        return f"list of {type.element}"
+    return f"dict of {type.key}, {type.value}" if isinstance(type, DictType) else str(type)
+
+
+def _same_kind(a: Value, b: Value) -> bool:
+    return _kind(a.type) == _kind(b.type)
+
+
+def _source(value: Value) -> Value:
+    while value.node.kind == "prim::unchecked_cast":
+        value = value.node.inputs[0]
+    return value
+
+
+def _variable(value: Value) -> str | None:
+    node = _source(value).node
+    return node.get_string("name") if node.kind == "prim::Load" else None
+
+
+def _same(a: Value, b: Value) -> bool:
+    name = _variable(a)
+    return _source(a) is _source(b) or (name is not None and name == _variable(b))
+
+
+def _are_apart(a: Value, b: Value, is_private: Private) -> bool:
+    """Whether two values that are not the same variable are certainly two containers."""
+    return _is_alone(a, is_private) or _is_alone(b, is_private)
+
+
+def _is_alone(value: Value, is_private: Private) -> bool:
+    name = _variable(value)
+    return is_private(name) if name is not None else _is_new(value)
+
+
+def _is_new(value: Value) -> bool:
+    """Whether ``value`` was made where it stands, and is nowhere else."""
+    node = _source(value).node
+    if node.kind not in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
+        schema = node.schema
+        if schema is None or not schema.returns or schema.returns[0].alias is not None:
+            return False
+    return all(use.user.kind in _LOOKS or _is_changed_by(use.user, value) for use in value.uses)
+
+
+def _is_changed_by(node: Node, value: Value) -> bool:
+    return any(written is value for written in _lengths_changed(node))

@@ -1,0 +1,110 @@
+"""Variables that alone hold their containers: what changes another container changes none of theirs.
+
+Found by the text of the function: such a variable is assigned nothing but new containers, and stands nowhere that could
+pass its container on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    Assign,
+    AugAssign,
+    Def,
+    DictLiteral,
+    Expr,
+    For,
+    ListComp,
+    ListLiteral,
+    Return,
+    Select,
+    SetLiteral,
+    Subscript,
+    TupleLiteral,
+    Var,
+)
+
+_NEW: Final = frozenset({ListLiteral.KIND, ListComp.KIND, DictLiteral.KIND, SetLiteral.KIND, "dict_comp", "set_comp"})
+_MAKERS: Final = frozenset({"list", "dict", "set", "sorted", "deque", "defaultdict", "OrderedDict", "Counter"})
+_READERS: Final = _MAKERS | frozenset(
+    {"len", "enumerate", "zip", "sum", "min", "max", "any", "all", "reversed", "tuple", "print", "str", "bool", "map"}
+)
+_READING_METHODS: Final = frozenset({"cat", "stack", "concat", "vstack", "hstack", "extend", "join", "update"})
+_TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert", "not", "and", "or", "in", "not_in"})
+
+
+def private_names(definition: Def) -> frozenset[str]:
+    """The variables of the function that alone hold the containers that they hold."""
+    assigned: set[str] = set()
+    shared = {param.name.name for param in definition.params}
+    for statement in definition.body:
+        _visit(statement.tree, assigned, shared, passes=False)
+    return frozenset(assigned - shared)
+
+
+def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) -> None:
+    """Note what ``tree`` does to the names in it. ``passes``: where it stands, a container is looked at alone."""
+    kind = tree.kind
+    if kind == Var.KIND:
+        if not passes:
+            shared.add(Var(tree).name.name)
+        return
+    if kind == Assign.KIND and Assign(tree).value is not None:
+        _visit_assignment(Assign(tree), assigned, shared)
+        return
+    looked_at = _looked_at(tree)
+    for child in tree.children:
+        if isinstance(child, Tree):
+            is_list = kind in ("list", "option") and passes
+            _visit(child, assigned, shared, passes=is_list or any(child is each for each in looked_at))
+
+
+def _visit_assignment(statement: Assign, assigned: set[str], shared: set[str]) -> None:
+    value = statement.value
+    assert value is not None
+    pairs: list[tuple[Expr, Expr | None]] = []
+    for target in statement.targets:
+        if target.tree.kind == TupleLiteral.KIND and value.tree.kind == TupleLiteral.KIND:
+            targets, values = TupleLiteral(target.tree).items, TupleLiteral(value.tree).items
+            pairs += zip(targets, values if len(values) == len(targets) else [None] * len(targets), strict=True)
+        else:
+            pairs.append((target, value if len(statement.targets) == 1 else None))
+    for target, given in pairs:
+        if target.tree.kind == Var.KIND and given is not None and _is_new(given):
+            assigned.add(Var(target.tree).name.name)
+        else:
+            _visit(target.tree, assigned, shared, passes=False)
+    _visit(value.tree, assigned, shared, passes=False)
+
+
+def _is_new(value: Expr) -> bool:
+    if value.tree.kind == Apply.KIND:
+        return Apply(value.tree).callee_name in _MAKERS
+    return value.tree.kind in _NEW
+
+
+def _looked_at(tree: Tree) -> list[Tree]:
+    """The parts of ``tree`` that it does not pass on."""
+    match tree.kind:
+        case Select.KIND:
+            return [Select(tree).value.tree]
+        case Subscript.KIND:
+            return [Subscript(tree).value.tree]
+        case For.KIND:
+            return [For(tree).iterable.tree]
+        case AugAssign.KIND:
+            return [AugAssign(tree).target.tree, AugAssign(tree).value.tree]
+        case Return.KIND:
+            return [Return(tree).value.tree]
+        case Apply.KIND:
+            call = Apply(tree)
+            method = Select(call.callee.tree).selector.name if call.callee.tree.kind == Select.KIND else None
+            if call.callee_name in _READERS or method in _READING_METHODS:
+                return [call.callee.tree, tree.subtree(1)]
+            return [call.callee.tree]
+        case kind if kind in _TRANSPARENT or kind in ("==", "!=", "+", "comprehension"):
+            return [child for child in tree.children if isinstance(child, Tree)]
+    return []
