@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.classes import NewObject
 from rekindle.frontend.generator_loops import GeneratorEmitter
+from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER
 from rekindle.frontend.refinement import Refinements
@@ -90,7 +91,26 @@ class CallEmitter(GeneratorEmitter):
                 checks.number_as(value, INT, item.range) if is_open_number(value.type) else value
                 for value, item in pairs
             ]
-        return RangeValue(call.range, self.graph, values)
+        made = RangeValue(call.range, self.graph, values)
+        if len(values) == 3 and self.environment.checks_assignment:
+            self._check_step(values[2], call.range)
+        return made
+
+    def _check_step(self, step: Value, range: SourceRange) -> None:
+        """A range with the step 0 raises where it is made, even if nothing goes over it."""
+        known = constant_int(step)
+        if known is not None and known != 0:
+            return
+        self._raise_if(
+            self.insert("aten::eq", range, step, 0), "range() arg 3 must not be zero", "builtins.ValueError", range
+        )
+
+    def _raise_if(self, condition: Value, message: str, error: str, range: SourceRange) -> None:
+        node = self.insert_node("prim::If", range, [condition], [])
+        with self.inside(node.add_block()):
+            said = [self.graph.insert_constant(text, range=range) for text in (message, error)]
+            self.graph.insert_node(self.graph.create("prim::RaiseException", said, outputs=0, range=range))
+        node.add_block()
 
     def _zip(self, call: Apply, hint: Type | None) -> SugaredValue:
         if not call.inputs:

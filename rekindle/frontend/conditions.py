@@ -115,7 +115,13 @@ class ConditionEmitter(ExpressionEmitter):
     def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
         if expr.tree.kind in ("and", "or") and hint != BOOL and not is_chain(expr.tree):
             return self.emit_short_circuit(BinOp(expr.tree), hint)
+        if is_chain(expr.tree) and hint != BOOL and self.environment.checks_assignment:
+            return self._of_chain(BinOp(expr.tree), self.compare_all)
         return self.emit_condition(expr).value
+
+    def compare_all(self, comparisons: list[BinOp]) -> Value:
+        """``a < b < c`` as a value: the first comparison that is not true, or the last one."""
+        raise NotImplementedError
 
     def emit_short_circuit(self, expr: BinOp, hint: Type | None) -> Value:
         """``a or b`` as a value."""
@@ -169,6 +175,9 @@ class ConditionEmitter(ExpressionEmitter):
         return found
 
     def _comparison_chain(self, expr: BinOp) -> Condition:
+        return Condition(self._of_chain(expr, self._compare_all))
+
+    def _of_chain(self, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
         """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
         comparisons = [BinOp(expr.rhs.tree)]
         before = expr.lhs.tree
@@ -180,7 +189,7 @@ class ConditionEmitter(ExpressionEmitter):
         shared = [id(each.rhs.tree) for each in comparisons[:-1]]
         self.shared.update(dict.fromkeys(shared))
         try:
-            return Condition(self._compare_all(comparisons))
+            return compare(comparisons)
         finally:
             for key in shared:
                 del self.shared[key]

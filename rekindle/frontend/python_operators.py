@@ -269,6 +269,10 @@ class PythonOperatorEmitter(IterationEmitter):
             number = self.insert("aten::Int", call.range, number)
         if is_open_number(number.type) and len(given) == 1:
             return SimpleValue(self.from_library("round_number", call.range, number))
+        if isinstance(number.type, TensorType) and self.environment.checks_assignment:
+            raise TypeMismatchError(
+                "type Tensor doesn't define __round__ method", call.range, hint="write x.round(), or round(x.item())"
+            )
         if number.type not in (FLOAT, INT):
             return self._of_emitted(call, number)
         places = None if len(given) == 1 or given[1].tree.kind == "none" else self.emit_expression(given[1])

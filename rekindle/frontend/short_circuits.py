@@ -106,6 +106,23 @@ class ChoiceEmitter(ConditionEmitter):
         known = joined(is_or, lhs, Condition(rhs.value, rhs.refinements))
         return _Operand(result, result if common == BOOL else None, known, is_or if rhs.static is is_or else None)
 
+    def compare_all(self, comparisons: list[BinOp]) -> Value:
+        first, *rest = comparisons
+        value = self.emit_expression(Expr(first.tree))
+        if not rest:
+            return value
+
+        def decided() -> Value:
+            return self.graph.insert_constant(False, range=first.range) if value.type == BOOL else value
+
+        truth = self.to_bool(value, first.range)
+        node, true, false = self.branch(first.range, truth, Refinements(), lambda: self.compare_all(rest), decided)
+        common = unify(unshaped(true.type), unshaped(false.type), default_to_union=True)
+        assert common is not None
+        if isinstance(common, UnionType):
+            self._cast_all(node, (true, false), common)
+        return node.add_output(common)
+
     def _cast_all(self, node: Node, values: Sequence[Value], type: Type) -> None:
         for block, value in zip(node.blocks, values, strict=True):
             if value.type != type:
