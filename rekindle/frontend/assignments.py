@@ -8,6 +8,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.generators import LAZY
 from rekindle.frontend.inference import (
     DICT,
     LIST,
@@ -20,6 +21,7 @@ from rekindle.frontend.inference import (
     kind_of_origin,
     origin_of_value,
 )
+from rekindle.frontend.kept_generators import ITERATORS, KeptGenerator, KeptIterator
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.python_forms import PythonFormEmitter
 from rekindle.frontend.recovery import names_in
@@ -43,11 +45,15 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
+from rekindle.syntax.desugaring import hidden
 from rekindle.syntax.views import (
+    Apply,
     Assign,
     AugAssign,
     BinOp,
+    Comprehension,
     Expr,
+    GeneratorExpr,
     ListLiteral,
     Select,
     SliceExpr,
@@ -234,7 +240,26 @@ class AssignmentEmitter(PythonFormEmitter):
         elif kind == Select.KIND:
             self._assign_attribute(target, value)
         else:
-            self._assign(target, self.emit_sugared(value), value.range)
+            self._assign(target, self._kept(target, value) or self.emit_sugared(value), value.range)
+
+    def _kept(self, target: Expr, value: Expr) -> SugaredValue | None:
+        """The generator, or another iterator, that a variable is to hold; None for other values."""
+        if target.tree.kind != Var.KIND or not self.environment.checks_assignment:
+            return None
+        name = Var(target.tree).name.name
+        generator = None if value.tree.kind == Var.KIND else self.generator_of(value, LAZY)
+        if generator is not None:
+            first, *others = generator.generators
+            source = hidden(value.range, "source")
+            self._assign(source, self.emit_sugared(first.iterable), first.iterable.range)
+            begun = Comprehension.create(first.range, first.target, source, first.conditions)
+            made = GeneratorExpr.create(value.range, generator.element, [begun, *others])
+            return KeptGenerator(self, name, GeneratorExpr(made.tree))
+        call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
+        if call is not None and call.callee_name in ITERATORS:
+            if self.environment.is_builtin(call.callee_name or "", value.range):
+                return KeptIterator(self, name, self.emit_sugared(value))
+        return None
 
     def _assign_attribute(self, target: Expr, value: Expr) -> None:
         select = Select(target.tree)

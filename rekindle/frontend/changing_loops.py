@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from rekindle.frontend.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type
 
@@ -53,13 +54,13 @@ def error_of(type: Type) -> tuple[str, str]:
 
 def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
     """Whether running ``block`` may make the container ``value`` longer or shorter."""
-    return any(_changes(node, value, is_private, set()) for node in _nodes_within(block))
+    return any(_changes(node, value, block, is_private) for node in _nodes_within(block))
 
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
     """Whether running ``block`` may take something out of the container ``value``, if it may change its length."""
     nodes = (node for node in _nodes_within(block) if node.kind not in _ONLY_ADDS)
-    return any(_changes(node, value, is_private, set()) for node in nodes)
+    return any(_changes(node, value, block, is_private) for node in nodes)
 
 
 def _nodes_within(block: Block) -> Iterator[Node]:
@@ -69,13 +70,15 @@ def _nodes_within(block: Block) -> Iterator[Node]:
             yield from _nodes_within(inner)
 
 
-def _changes(node: Node, value: Value, is_private: Private, seen: set[int]) -> bool:
+def _changes(node: Node, value: Value, body: Block, is_private: Private) -> bool:
     if node.kind in ("prim::CallFunction", "prim::CallMethod"):
         if _is_alone(value, is_private) and not any(_same(item, value) for item in node.inputs):
             return False
-        return _callee_changes(node, value.type, seen)
+        return _callee_changes(node, value.type, set())
     return any(
-        _same_kind(written, value) and (_same(written, value) or not _are_apart(written, value, is_private))
+        _same_kind(written, value)
+        and not _is_made_within(written, body)
+        and (_same(written, value) or not _are_apart(written, value, is_private))
         for written in _lengths_changed(node)
     )
 
@@ -149,14 +152,44 @@ def _is_alone(value: Value, is_private: Private) -> bool:
     return is_private(name) if name is not None else _is_new(value)
 
 
+def _is_made(node: Node) -> bool:
+    """Whether ``node`` makes a container that was not there before."""
+    if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
+        return True
+    schema = node.schema
+    return schema is not None and bool(schema.returns) and schema.returns[0].alias is None
+
+
+def _is_made_within(value: Value, body: Block) -> bool:
+    """Whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
+    node: Node | None = _source(value).node
+    if node is None or node.kind != "prim::Load":
+        return node is not None and _stands_in(node, body) and _is_made(node)
+    name = node.get_string("name")
+    while node is not None and _stands_in(node, body):
+        node = node.prev
+        if node.kind == "prim::Return":
+            block = node.owning_block
+            node = None if block is None else block.owning_node
+        elif node.kind == "prim::Store" and node.get_string("name") == name:
+            return _is_made_within(node.input, body)
+        elif any(name in stored_types(inner) for inner in node.blocks):
+            return False
+    return False
+
+
+def _stands_in(node: Node, body: Block) -> bool:
+    block = node.owning_block
+    while block is not None and block is not body:
+        block = block.parent
+    return block is not None
+
+
 def _is_new(value: Value) -> bool:
     """Whether ``value`` was made where it stands, and is nowhere else."""
-    node = _source(value).node
-    if node.kind not in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
-        schema = node.schema
-        if schema is None or not schema.returns or schema.returns[0].alias is not None:
-            return False
-    return all(use.user.kind in _LOOKS or _is_changed_by(use.user, value) for use in value.uses)
+    return _is_made(_source(value).node) and all(
+        use.user.kind in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
+    )
 
 
 def _is_changed_by(node: Node, value: Value) -> bool:

@@ -362,6 +362,10 @@ class FunctionEmitter(AttemptEmitter):
         expr = ExprStmt(tree).expr
         if expr.tree.kind in (StringLiteral.KIND, "dots"):
             return  # a docstring, or a body that is left out
+        generator = self.generator_of(expr, ())
+        if generator is not None:  # nobody asks for its elements
+            self.emit_sugared(generator.generators[0].iterable)
+            return
         self.emit_sugared(expr, 0)
 
     def _emit_pass(self, tree: Tree) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.recovery import target_names
+from rekindle.frontend.recovery import names_in, target_names
 from rekindle.syntax.desugaring import hidden, mark_breaks, together
 from rekindle.syntax.tree import Child, Tree
 from rekindle.syntax.views import (
@@ -80,6 +80,14 @@ def flattened(
         single = TupleLiteral.create(element.range, [element])
         found.append(Comprehension.create(generator.range, generator.target, single, generator.conditions))
     return found
+
+
+def names_read_late(expr: GeneratorExpr) -> set[str]:
+    """The variables around a generator that it reads where its elements are asked for."""
+    own = {name for generator in expr.generators for name in target_names(generator.target)}
+    late = [expr.element, *(each.iterable for each in expr.generators[1:])]
+    late += [condition for each in expr.generators for condition in each.conditions]
+    return {name for part in late for name in names_in(part)} - own
 
 
 def _with_own_names(expr: GeneratorExpr) -> tuple[Expr, list[Comprehension]]:

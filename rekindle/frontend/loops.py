@@ -12,7 +12,8 @@ from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.changing_loops import dict_behind, error_of, may_change_length, may_delete
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
-from rekindle.frontend.generators import as_generator, flattened, loop_over_generator
+from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
+from rekindle.frontend.kept_generators import KeptGenerator
 from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.subscripts import SubscriptEmitter
 from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
@@ -45,6 +46,7 @@ from rekindle.syntax.views import (
     If,
     ListComp,
     Stmt,
+    Var,
     Walrus,
     While,
     bare,
@@ -100,7 +102,16 @@ class LoopEmitter(SubscriptEmitter):
         ``filter``."""
         if not self.environment.checks_assignment:
             return None
+        if expr.tree.kind == Var.KIND:
+            kept = self.environment.find_static(Var(expr.tree).name.name)
+            return kept.take(expr.range) if isinstance(kept, KeptGenerator) else None
         return as_generator(expr, functions, self.environment.is_builtin)
+
+    def _generator_apart(self, expr: Expr, names: set[str]) -> GeneratorExpr | None:
+        """A generator that a comprehension goes over whose targets are called ``names``; None where it reads other
+        variables that are called so."""
+        generator = self.generator_of(expr)
+        return None if generator is None or names & names_read_late(generator) else generator
 
     def emit_for(self, statement: For) -> None:
         generator = self.generator_of(statement.iterable, ("filter",))
@@ -386,7 +397,8 @@ class LoopEmitter(SubscriptEmitter):
         generator goes over. Where the variable ``until`` is set, the loops end.
         """
         if self.environment.checks_assignment:
-            generators = flattened(generators, self.generator_of)
+            names = {name for item in generators for name in target_names(item.target)}
+            generators = flattened(generators, lambda expr: self._generator_apart(expr, names))
         iterator = self._iterator(generators[0].iterable)
         hidden = self.environment.push_hiding(
             {name for item in generators for name in target_names(item.target)}, is_function=is_function

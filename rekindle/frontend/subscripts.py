@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 
@@ -65,8 +67,36 @@ class SubscriptEmitter(ChoiceEmitter):
         indices = self.indices_of(subscript)
         value = base.value if isinstance(base, SimpleValue) else None
         if value is not None and value.type.is_optional:
-            value = self.present(value, expr.range, "'NoneType' object is not subscriptable")
-            base = SimpleValue(value)
+            with self._evaluated(indices):
+                value = self.present(value, expr.range, "'NoneType' object is not subscriptable")
+                return self._item_of(expr, subscript, SimpleValue(value), indices, hint)
+        return self._item_of(expr, subscript, base, indices, hint)
+
+    @contextmanager
+    def _evaluated(self, indices: Sequence[Expr]) -> Iterator[None]:
+        """Within, the indices have been evaluated, before it is known whether there is anything to index."""
+        parts: list[Expr | None] = []
+        for index in indices:
+            if index.tree.kind == SliceExpr.KIND:
+                slice = SliceExpr(index.tree)
+                parts += [slice.start, slice.stop, slice.step]
+            else:
+                parts.append(index)
+        trees = [part.tree for part in parts if part is not None and part.tree.kind not in _EFFECTLESS]
+        trees = [tree for tree in trees if id(tree) not in self.shared]
+        try:
+            for tree in trees:
+                self.shared[id(tree)] = None
+                self.emit_expression(Expr(tree))
+            yield
+        finally:
+            for tree in trees:
+                self.shared.pop(id(tree), None)
+
+    def _item_of(
+        self, expr: Expr, subscript: Subscript, base: SugaredValue, indices: list[Expr], hint: Type | None
+    ) -> SugaredValue:
+        value = base.value if isinstance(base, SimpleValue) else None
         if value is not None and isinstance(value.type, TensorType):
             return SimpleValue(self._index_tensor(expr.range, value, indices))
         if any(index.tree.kind == Starred.KIND for index in subscript.indices):
@@ -334,6 +364,9 @@ class SubscriptEmitter(ChoiceEmitter):
         device = self.insert("prim::device", range, tensor)
         return self.insert("aten::tensor", range, value, dtype=dtype, device=device)
 
+
+_EFFECTLESS: Final = frozenset({Var.KIND, Const.KIND, "true", "false", "none", "string_literal", "dots", Starred.KIND})
+"""Indices that may as well be evaluated later."""
 
 _positions = range
 

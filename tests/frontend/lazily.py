@@ -129,3 +129,56 @@ def beside_others(a: List[int], log: List[int]):
         log.append(x - y)
     for z in map(lambda v: computed(v, log), (computed(-v, log) for v in a)):
         log.append(z * 100)
+
+
+def kept(a: List[int], log: List[int]):
+    g = (computed(v, log) for v in a)
+    log.append(99)
+    for z in g:
+        log.append(z * 10)
+
+
+def kept_and_read_later(a: List[int], log: List[int]):
+    n = 2
+    g = (v * n for v in a)
+    n = 5
+    return list(g), n
+
+
+def kept_pairs(a: List[int], log: List[int]):
+    pairs = zip(a, log)
+    log.append(7)
+    return [x + y for x, y in pairs]
+
+
+def kept_map(a: List[int], log: List[int]):
+    m = map(lambda v: computed(v, log), a)
+    log.append(50)
+    return list(m)
+
+
+def kept_and_asked(a: List[int], log: List[int]):
+    g = (computed(v, log) for v in a if v > 1)
+    return any(z > 2 for z in g)
+
+
+def kept_for_a_branch(a: List[int], log: List[int]):
+    g = (v for v in a)
+    if len(a) > 2:
+        return sorted(g)
+    return [0]
+
+
+def kept_backwards(a: List[int], log: List[int]):
+    it = reversed(a)
+    return [x for x in it]
+
+
+def never_asked(a: List[int], log: List[int]):
+    (computed(v, log) for v in a)
+    return log
+
+
+def names_of_the_function(a: List[int], log: List[int]):
+    x = 3
+    return [x for x in (x + v for v in a)], [v for v in (computed(v, log) * 2 for v in a) if v > 2]

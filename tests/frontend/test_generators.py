@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.errors import UnsupportedError
 from tests.frontend import lazily
 from tests.support.calls import assert_calls_agree
 from tests.support.golden import GoldenTexts
@@ -75,3 +78,38 @@ def test_generators_that_read_what_is_not_assigned() -> None:
         return any(x == y for x in xs)
 
     assert_calls_agree(reads, (True, [1]), (False, []), (False, [1]))
+
+
+def consumed_twice(xs: list[int]):
+    g = (v for v in xs)
+    return sum(g) + sum(g)
+
+
+def consumed_in_a_loop(xs: list[int]):
+    pairs = enumerate(xs)
+    total = 0
+    for _ in range(2):
+        for i, x in pairs:
+            total += i * x
+    return total
+
+
+def computed_too_early(xs: list[int]):
+    return [x + i for i, x in enumerate(lazily.computed(x, xs) for x in xs if x > 1)]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (consumed_twice, "'g' is a generator, which is used up by the first who goes over it"),
+        (consumed_in_a_loop, "'pairs' is an iterator, which is used up by the first who goes over it"),
+        (
+            computed_too_early,
+            "the elements of this generator do more than give values, and would be computed too early here",
+        ),
+    ],
+)
+def test_what_is_refused(function: Any, message: str) -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        rekindle.script(function)
+    assert str(refused.value).partition("\n")[0] == message
