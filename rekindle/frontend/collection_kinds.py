@@ -146,7 +146,7 @@ class CollectionEmitter(SetEmitter):
             UnsupportedError: the factory reads variables around it, which others who read the dict do not know.
         """
         if isinstance(factory, LocalFunction):
-            captured = factory.captured()
+            captured = factory.captured(expr.range)
             if captured:
                 raise UnsupportedError(
                     f"what makes the values of a defaultdict reads '{next(iter(captured))}', a variable around it",

@@ -302,6 +302,12 @@ class Environment:
         """Whether ``name`` means a variable of the function, whatever it means around it."""
         return self.checks_assignment and (self.frame.variable(name) != name or name in self.own_names())
 
+    def may_be_unassigned(self, name: str, variable: str) -> bool:
+        """Whether a variable that nothing has surely assigned is one of the function."""
+        if self.frame.find_partial(variable) is not None:
+            return True
+        return self.checks_assignment and (variable != name or name in self.own_names())
+
     def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
         """The variable ``name``, which may not have been assigned; raises where it has not. None for others."""
         variable = self.frame.variable(name)

@@ -133,23 +133,34 @@ class LocalFunction(SugaredValue):
                 hint="return the new value, and assign it where the function is called",
             )
         defaults = {default_of(name): value for name, value in self.defaults.items()} if self.calls_itself else {}
-        return self.function.call_compiled(range, graph, {**self.captured(), **defaults, **bound})
+        return self.function.call_compiled(range, graph, {**self.captured(range), **defaults, **bound})
 
     @property
     def calls_itself(self) -> bool:
         return self.function.definition.name.name in self.variables
 
-    def captured(self) -> dict[str, SugaredValue]:
-        """What the variables around the function mean by now; those that nothing has assigned are left out."""
+    def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
+        """What the variables around the function mean by now; names that are no variables are left out.
+
+        Raises:
+            UnsupportedError: a variable may not have been assigned.
+        """
         found: dict[str, SugaredValue] = {}
+        environment = self.emitter.environment
         for name, variable in self.variables.items():
-            meaning = self.emitter.environment.find_variable(variable, name)
+            meaning = environment.find_variable(variable, name)
+            if meaning is None and environment.may_be_unassigned(name, variable):
+                raise UnsupportedError(
+                    f"{self.description} reads '{name}', which may not have been assigned here",
+                    range,
+                    hint="assign it before, or let the function return at its end only and call it by its name",
+                )
             if meaning is not None and not (isinstance(meaning, LocalFunction) and meaning.function is self.function):
                 found[name] = meaning  # itself it knows in any case
         return found
 
     def parts(self, range: SourceRange, graph: Graph) -> Parts:
-        captured, defaults = self.captured(), self.defaults
+        captured, defaults = self.captured(range), self.defaults
         names = tuple(captured)
 
         def join(values: list[SugaredValue]) -> SugaredValue:

@@ -254,3 +254,20 @@ def test_a_global_is_not_taken_for_a_variable_of_the_function() -> None:
     assert str(refused.value).partition("\n")[0] == (
         "'nn' is not defined here: no path to this place assigns it, but the function does elsewhere"
     )
+
+
+def test_what_a_function_within_another_may_not_find() -> None:
+    def returns_early(c: bool):
+        if c:
+            y = 1
+
+        def g(d: bool):
+            if d:
+                return y
+            return 0
+
+        return g(c)
+
+    with pytest.raises(UnsupportedError) as refused:
+        rekindle.script(returns_early)
+    assert str(refused.value).partition("\n")[0] == "the function 'g' reads 'y', which may not have been assigned here"
