@@ -98,7 +98,11 @@ def _of_tensors(actual: torch.Tensor, expected: torch.Tensor, exact: bool, where
         if getattr(actual, name) != getattr(expected, name):
             text = f"the {name} of {where} is {getattr(actual, name)}, not {getattr(expected, name)}"
             return Difference(f"Tensor {name}", text)
+    if actual.layout != expected.layout:
+        return Difference("Tensor layout", f"the layout of {where} is {actual.layout}, not {expected.layout}")
     a, e = actual.detach(), expected.detach()
+    if e.layout != torch.strided:
+        a, e = a.to_dense(), e.to_dense()
     if _same_elements(a, e, exact):
         return None
     return Difference("Tensor value", f"{where} is {_shown(a)}, not {_shown(e)}")

@@ -65,6 +65,7 @@ def _compared(loaded: Cases, what: str, transform: Any, prepare: Any, reference:
     compiled = None
     for number, arguments in _cases(loaded):
         try:
+            torch.manual_seed(0)
             expected = reference(subject, snapshot(arguments))
         except Exception:
             continue
@@ -77,7 +78,9 @@ def _compared(loaded: Cases, what: str, transform: Any, prepare: Any, reference:
             name = type(error).__name__
             return "internal error", Difference(f"{what}: {name}", f"{name}: {error}"), number
         try:
-            actual = compiled(*prepare(snapshot(arguments)))
+            prepared = prepare(snapshot(arguments))
+            torch.manual_seed(0)
+            actual = compiled(*prepared)
         except Exception as error:
             name = type(error).__name__
             return "error instead", Difference(f"{what}: {name}", f"{name}: {error}"), number
