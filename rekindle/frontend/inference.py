@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Diagnostics
+from rekindle.frontend.type_expressions import dotted_name
 from rekindle.ir.types import (
     BOOL,
     INT,
@@ -41,7 +42,9 @@ from rekindle.syntax.views import (
     ListComp,
     ListLiteral,
     NoneLiteral,
+    Select,
     Stmt,
+    StringLiteral,
     TernaryIf,
     TupleLiteral,
     UnaryOp,
@@ -237,12 +240,18 @@ def kind_of_origin(value: Expr) -> str | None:
     return None
 
 
+_CONSTANTS: Final = frozenset(f"{module}.{name}" for module in ("math", "torch") for name in ("inf", "nan", "pi", "e"))
+
+
 def _is_number(value: Expr) -> bool:
-    """Return whether ``value`` is a literal number, signed or not."""
+    """Return whether ``value`` is a constant number, signed or not: ``0``, ``-math.inf``, ``float("nan")``."""
     tree = value.tree
     if tree.kind == "unary_minus":
         tree = UnaryOp(tree).operand.tree
-    return tree.kind == Const.KIND
+    if tree.kind == Apply.KIND:
+        call = Apply(tree)
+        return call.callee_name == "float" and [item.tree.kind for item in call.inputs] == [StringLiteral.KIND]
+    return tree.kind == Const.KIND or (tree.kind == Select.KIND and dotted_name(Expr(tree)) in _CONSTANTS)
 
 
 def holds_numbers(value: Expr) -> bool:

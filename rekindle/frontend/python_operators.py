@@ -42,6 +42,7 @@ from rekindle.ir.types import (
     Type,
     UnionBase,
     is_open_number,
+    number_members,
     union_members,
     without_none,
 )
@@ -322,7 +323,14 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def _extreme_of(self, call: Apply, name: str, values: list[Value]) -> SugaredValue:
         """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
-        if self.graph.none_checks is not None and is_mixed([value.type for value in values]):
+        types = [value.type for value in values]
+        if self.graph.none_checks is not None and TENSOR in types and any(map(number_members, types)):
+            raise UnsupportedError(
+                f"{name} of a Tensor and a number would be the one or the other",
+                call.range,
+                hint="compare numbers (x.item()), or Tensors: torch.tensor(number)",
+            )
+        if self.graph.none_checks is not None and is_mixed(types):
             comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
             return SimpleValue(emit_extreme(self, name, values, comparison))
         pairs = zip(values, call.inputs, strict=True)

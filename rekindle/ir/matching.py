@@ -51,6 +51,7 @@ from rekindle.ir.types import (
     lost_class,
     match_variables,
     mismatch_note,
+    number_members,
     open_tuple_in,
     substitute,
     without_none,
@@ -144,6 +145,18 @@ def _int(value: object) -> int:
 def _follows_python(value: Value) -> bool:
     """Return whether the value is part of a program from Python, where an int may be passed for a float."""
     return value.node.graph.none_checks is not None
+
+
+def _stays_tensor(argument: CallArgument, type: Type) -> bool:
+    """Return whether the argument is a Tensor where a number is declared, in a program from Python.
+
+    Operators take such a Tensor for a number, as they do in Python. A variable, a container or a function would hold
+    the Tensor in Python: a number in its place has another type, and no gradient.
+    """
+    value = argument.value
+    if value is None or not isinstance(value.type, TensorType) or not _follows_python(value):
+        return False
+    return number_members(without_none(type)) is not None
 
 
 def _is_assumed(value: Value) -> bool:
@@ -279,7 +292,8 @@ def _convert_tuple(
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
     """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
     type."""
-    return convert(CallArgument(value, range=range), type, conversions)[0](graph, range)
+    given = CallArgument(value, range=range)
+    return value if _stays_tensor(given, type) else convert(given, type, conversions)[0](graph, range)
 
 
 # -------------------------------------------------------------------------------------------- matching
@@ -321,6 +335,8 @@ def plan_call(
             actual = CallArgument(constant=formal.default)
         else:
             raise Mismatch(f"argument '{formal.name}' is missing")
+        if not is_operator and _stays_tensor(actual, formal.type):
+            raise Mismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
         lost = None if is_operator else lost_class(actual.type, formal.type)
         if lost is not None:
@@ -453,6 +469,8 @@ def _becomes(actual: CallArgument, known: Type, conversions: bool) -> bool:
     """Whether the argument is turned into a ``known`` type, so that its own type tells nothing of type variables."""
     if is_empty_list_literal(actual):
         return isinstance(known, ListType)
+    if _stays_tensor(actual, known):
+        return False
     return conversions and _implicit_conversion(actual.type, known) is not None
 
 

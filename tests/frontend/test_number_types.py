@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import linecache
+import math
 from collections.abc import Callable
 from typing import Any, Dict, List
 
@@ -197,3 +198,74 @@ def test_an_int_where_a_float_is_declared_is_one() -> None:
 
     compiled = rekindle.script(total_of)
     assert repr(compiled(3)) == "3.0"
+
+
+# ------------------------------------------------------------------------------------- Tensors in place of numbers
+
+
+def greatest_row(x: Tensor):
+    best = -math.inf
+    for row in x:
+        if row > best:
+            best = row
+    return best
+
+
+def least_row(x: Tensor):
+    best = float("inf")
+    for row in x:
+        if row < best:
+            best = row
+    return best
+
+
+@pytest.mark.parametrize("program", [greatest_row, least_row])
+def test_a_variable_that_begins_as_a_constant_becomes_a_tensor(program: Callable[..., Any]) -> None:
+    compiled = rekindle.script(program)
+    for x in (torch.tensor([2.0, 1.0, 3.0]), torch.tensor([-1.0])):
+        assert repr(compiled(x)) == repr(program(x))
+
+
+def variable_of_a_tensor(x: Tensor):
+    total: float = 0.0
+    for row in x:
+        total = total + row
+    return total
+
+
+def result_of_a_tensor(x: Tensor) -> float:
+    return x.sum()
+
+
+def scaled(w: float):
+    return w * 2
+
+
+def argument_of_a_tensor(x: Tensor):
+    return scaled(x.sum())
+
+
+def element_of_a_tensor(x: Tensor):
+    values = [0.0, 1.0]
+    values[0] = x[0]
+    return values
+
+
+def extreme_of_a_tensor(x: Tensor, n: int):
+    return max(n, x[0])
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (variable_of_a_tensor, "variable 'total' is float, but is assigned a value of type Tensor here"),
+        (result_of_a_tensor, "the function is declared to return float, but this returns Tensor"),
+        (argument_of_a_tensor, "'scaled' cannot be called with (Tensor): argument 'w': expected float, got Tensor."),
+        (element_of_a_tensor, "no overload of 'aten::_set_item' can be called with (List[float], int, Tensor)."),
+        (extreme_of_a_tensor, "max of a Tensor and a number would be the one or the other"),
+    ],
+)
+def test_no_tensor_is_taken_for_a_number(program: Callable[..., Any], message: str) -> None:
+    with pytest.raises(rekindle.errors.CompileError) as caught:
+        rekindle.script(program)
+    assert caught.value.message.startswith(message)
