@@ -305,9 +305,12 @@ def _replace_jump(jump: Node, loop: Node) -> None:
                 held.append((node.get_string("name"), load.output))
         condition = _clone_before(loop.blocks[1], jump)
     continuation = graph.create("prim::LoopContinuation", [condition], outputs=0, range=jump.range)
-    for carried in loop.blocks[0].outputs:
-        # At the end of the body stands a load for each variable that is carried from one iteration to the next.
+    body = loop.blocks[0]
+    for carried, entered in zip(body.outputs, body.inputs[1:], strict=True):
+        # At the end of the body is a load of each variable that is carried from one iteration to the next. Here the
+        # variable may be of another type than there: of any that the next iteration takes.
         load = graph.create_clone(carried.node, _no_inputs).insert_before(jump)
+        load.output.set_type(entered.type)
         continuation.add_input(load.output)
     continuation.insert_before(jump)
     for name, value in held:

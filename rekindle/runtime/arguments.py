@@ -213,7 +213,8 @@ def _write_back(given: Any, taken: Any) -> None:
             given.extend(taken)
     elif isinstance(given, MutableSet) and given != taken.keys():
         given.clear()
-        given |= taken.keys()
+        for item in taken:
+            given.add(item)  # a set's |= takes no view of keys, and would make another set
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ RESULT_TYPES: dict[str, str] = {
         f"numbers.{name}": _POWER
         for name in ("powers_of_variables", "powers_beyond_a_word", "power_of_nothing", "powers_in_place", "Doubles")
     },
-    **{f"numbers.{name}": _POWER for name in ("powers_of_bools", "items_of_tensors")},
+    **{f"numbers.{name}": _POWER for name in ("powers_of_bools", "items_of_tensors", "powers_with_a_minus")},
     "numbers.items_with_tensors": "a Tensor, as in Python; torch.jit takes it for a number",
     **{f"numbers.{name}": _CHOICE for name in ("one_of_two_numbers", "one_of_several_kinds", "one_of_two_tensors")},
 }
@@ -34,6 +34,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.ackermann": _RECURSION,
     "recursion_and_patterns.recursion_without_end": _RECURSION,
     "recursion_and_patterns.imports_that_succeed": _TRY,
+    "exceptions.defined_by_the_body_only": _TRY,
     "recursion_and_patterns.RecursiveMethod": _RECURSION,
     "autograd_functions.scaled": "the program calls the Python function 'Scaled.apply'",
     "autograd_functions.straight_through": "the program calls the Python function 'Rounded.apply'",

@@ -12,6 +12,8 @@ KNOWN_DIFFERENCES: dict[str, str] = {
     "assignment.augmented_tensor_bits": f"{_AUGMENTED}: it makes a new tensor for |= and &=",
     "assignment.augmented_tensor_power": f"{_AUGMENTED}: it makes a new tensor for **=",
     "assignment.augmented_tensor_remainder": f"{_AUGMENTED}: it takes C's fmod for %=",
+    "loops.range_three": "range raises for a step of 0 where it is made, as in Python",
+    "tensors.item": "the number that item gives is checked to be real where a float is declared",
     "tuples.star_middle": _STAR,
     "tuples.star_unpack": _STAR,
 }

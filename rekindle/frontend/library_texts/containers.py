@@ -241,7 +241,7 @@ def put_all(found, xs):
         put(found, x, True)
 
 def keep_all(found, xs):
-    for x in members(found):
+    for x in list(members(found)):
         if x not in xs:
             drop(found, x)
 

@@ -211,7 +211,7 @@ def made_by_a_function(words: List[str]) -> Dict[str, int]:
     found: DefaultDict[str, int] = defaultdict(_five)
     for word in words:
         found[word] *= 2
-    return found
+    return dict(found)
 
 
 @program("library.defaultdict", *WORDS, torch="refuses")
