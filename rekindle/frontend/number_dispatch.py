@@ -31,10 +31,12 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NUMBER,
+    TensorType,
     TupleType,
     Type,
     is_open_number,
     join_numbers,
+    may_be_bool,
     number_members,
     unify,
     unshaped,
@@ -69,10 +71,11 @@ class Arguments:
 class _NumberAs(CallArgument):
     """A number whose type is known only at run time, taken for one of its possible types."""
 
-    __slots__ = ("assumed", "is_checked")
+    __slots__ = ("assumed", "is_checked", "keeps_bool")
 
-    def __init__(self, given: CallArgument, assumed: Type, is_checked: bool) -> None:
+    def __init__(self, given: CallArgument, assumed: Type, is_checked: bool, keeps_bool: bool = False) -> None:
         super().__init__(given.value, given.constant, given.range, given.name)
+        self.keeps_bool = keeps_bool
         self.assumed = assumed
         self.is_checked = is_checked
 
@@ -87,7 +90,9 @@ class _NumberAs(CallArgument):
             if self.is_checked and checks is not None:
                 self.value = checks.number_as(self.value, self.assumed, self.range)
             else:
-                cast = graph.create("prim::unchecked_cast", [self.value], types=[self.assumed], range=self.range)
+                is_converted = self.assumed == INT and may_be_bool(self.value.type) and not self.keeps_bool
+                kind = "aten::Int" if is_converted else "prim::unchecked_cast"
+                cast = graph.create(kind, [self.value], types=[self.assumed], range=self.range)
                 self.value = graph.insert_node(cast).output
         return self.value
 
@@ -114,12 +119,22 @@ def dispatch_on_number(
         type: _resolve(schemas, arguments.with_replaced(number, _NumberAs(number, type, False)), (False, True))
         for type in _possible_types(number.type)
     }
+    if NUMBER in (number_members(number.type) or ()):
+        own = _resolve(schemas, arguments.with_replaced(number, _NumberAs(number, BOOL, False)), (False,))
+        if own is not None and own != fits[INT]:
+            fits = {BOOL: own, **fits}
     types = [type for type, overload in fits.items() if overload is not None]
     if not types:
         return None
     if len({fits[type] for type in types}) == 1:
         return emit(arguments.with_replaced(number, _NumberAs(number, types[-1], True)))
-    return _emit_branches(types, number, range, graph, lambda taken: emit(arguments.with_replaced(number, taken)))
+    # A Tensor is promoted by the type that the number really has; an operator of numbers takes True as 1.
+    keeps_bool = any(isinstance(item.type, TensorType) for item in arguments.all)
+
+    def emit_with(taken: CallArgument) -> Value:
+        return emit(arguments.with_replaced(number, taken))
+
+    return _emit_branches(types, number, keeps_bool, range, graph, emit_with)
 
 
 def _possible_types(type: Type) -> list[Type]:
@@ -140,7 +155,12 @@ def _resolve(schemas: Sequence[FunctionSchema], arguments: Arguments, rounds: Se
 
 
 def _emit_branches(
-    types: Sequence[Type], number: CallArgument, range: SourceRange, graph: Graph, emit: Callable[[CallArgument], Value]
+    types: Sequence[Type],
+    number: CallArgument,
+    keeps_bool: bool,
+    range: SourceRange,
+    graph: Graph,
+    emit: Callable[[CallArgument], Value],
 ) -> Value:
     """Emit the call for the first of ``types`` if the number is of it, else for the others."""
     first, *others = types
@@ -153,8 +173,8 @@ def _emit_branches(
     for is_first in (True, False):
         block = node.add_block()
         with graph.inserting_at_end(block):
-            taken = _NumberAs(number, first, False)
-            result = emit(taken) if is_first else _emit_branches(others, number, range, graph, emit)
+            taken = _NumberAs(number, first, False, keeps_bool)
+            result = emit(taken) if is_first else _emit_branches(others, number, keeps_bool, range, graph, emit)
             block.add_output(result)
     one, other = (block.outputs[0].type for block in node.blocks)
     return node.add_output(_join(one, other))

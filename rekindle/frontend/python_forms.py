@@ -18,12 +18,14 @@ from rekindle.ir.types import (
     ANY_LIST,
     ANY_TUPLE,
     BOOL,
+    INT,
     NUMBER,
     STRING,
     DictType,
     ListType,
     TupleType,
     Type,
+    may_be_bool,
     union,
     union_members,
 )
@@ -128,7 +130,7 @@ class PythonFormEmitter(SequenceEmitter):
         value = sugared.as_value(asked.range, self.graph)
         members = union_members(value.type)
         yes = [part for part in members if any(_is_of(part, type) for type in wanted)]
-        maybe = [type for type in wanted if any(part in (ANY, NUMBER) and part.accepts(type) for part in members)]
+        maybe = [type for type in wanted if any(_may_be(part, type) for part in members)]
         no = [part for part in members if part not in yes]
         names = [Var(asked.tree).name.name] if asked.tree.kind == Var.KIND else []
         if not no:
@@ -138,6 +140,11 @@ class PythonFormEmitter(SequenceEmitter):
         kinds = [*map(_plain, yes), *maybe]
         node = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": kinds})
         refinements = Refinements(dict.fromkeys(names, union([*yes, *maybe])), dict.fromkeys(names, union(no)))
+        if INT in kinds and BOOL not in kinds and may_be_bool(value.type):  # prim::isinstance takes True for an int
+            bools: list[Type] = [BOOL]
+            is_bool = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": bools}).output
+            is_other = self.insert("aten::__not__", range, is_bool)
+            return Condition(self.insert("aten::__and__", range, node.output, is_other), refinements)
         return Condition(node.output, refinements)
 
     # ------------------------------------------------------------------------------------------------------------ next
@@ -209,6 +216,11 @@ def _named(type: Type) -> str:
 def _plain(type: Type) -> Type:
     """The type by which the run knows it."""
     return ListType(type.element) if isinstance(type, ListType) else type
+
+
+def _may_be(part: Type, asked: Type) -> bool:
+    """Whether it depends on the value, of type ``part``, whether it is an ``asked``: a Scalar may hold a bool, too."""
+    return part in (ANY, NUMBER) and (part.accepts(asked) or asked == BOOL)
 
 
 def _is_of(part: Type, asked: Type) -> bool:

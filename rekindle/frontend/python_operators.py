@@ -42,11 +42,12 @@ from rekindle.ir.types import (
     Type,
     UnionBase,
     is_open_number,
+    may_be_bool,
     number_members,
     union_members,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, SliceExpr, StringLiteral, Subscript
+from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, SliceExpr, StringLiteral, Subscript, UnaryOp
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
@@ -252,6 +253,13 @@ class PythonOperatorEmitter(IterationEmitter):
             if isinstance(callee, NewStyleString):
                 return self._format(callee, call)
         return super().emit_call(call, targets, hint)
+
+    def _emit_unary(self, expr: UnaryOp) -> Value:
+        """``+x`` of a number that may be a bool: an int then."""
+        result = super()._emit_unary(expr)
+        if expr.operator == "unary_plus" and may_be_bool(result.type):
+            return self.from_library("positive_number", expr.range, result)
+        return result
 
     def _round(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``round(x)`` of a float is an int, ``round(x, 2)`` the float that is written so."""

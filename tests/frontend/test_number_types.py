@@ -53,6 +53,25 @@ def test_expressions(line: str, origin: str) -> None:
             assert outcome(compiled, arguments) == outcome(program, arguments), (expression, arguments)
 
 
+BOOL_EXPRESSIONS = (
+    "round(f); round(f, 1); math.trunc(f); +f; f * True; f + False; f + 0; f * 1; f & True; f | False; f ^ True; f & 1",
+    "type(f) is int; type(f) is bool; type(f) == float; isinstance(f, int); f * x; x * f; x + f; abs(f); -f; f or 3",
+    "divmod(f, 1); f ** 1; max(f, 0); min(1.0, f); str([f]); pow(f, 1); sum([f, f]); [f]; math.floor(f)",
+)
+"""What Python does with a number that may be a bool: arithmetic makes an int of it, ``&``, ``|`` and ``^`` do not."""
+
+
+@pytest.mark.parametrize("line", BOOL_EXPRESSIONS)
+def test_a_number_that_may_be_a_bool(line: str) -> None:
+    for position, expression in enumerate(line.split("; ")):
+        program = defined(source_of("item", expression), f"bool-{expression}-{position}")
+        compiled = rekindle.script(program)
+        for values in ([True, False], [False, True], [1, 0], [3, 2], [0.5, 1.5], [-0.0, 1.0]):
+            arguments = (torch.tensor(values), 2, [5, 6, 7], 0.0)
+            for _ in range(2):
+                assert outcome(compiled, arguments) == outcome(program, arguments), (expression, arguments)
+
+
 # ------------------------------------------------------------------------------------------------------------ modules
 
 

@@ -76,6 +76,7 @@ from rekindle.ir.types.unify import (
     is_open_number as is_open_number,
     join_numbers as join_numbers,
     match_variables as match_variables,
+    may_be_bool as may_be_bool,
     number_members as number_members,
     substitute as substitute,
     unify as unify,

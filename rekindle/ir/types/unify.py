@@ -82,6 +82,12 @@ def is_open_number(type: Type) -> bool:
     return isinstance(type, (NumberType, UnionType)) and number_members(type) is not None
 
 
+def may_be_bool(type: Type) -> bool:
+    """Return whether a value of ``type`` is a number that may be a bool, beside others."""
+    members = number_members(type) if is_open_number(type) else None
+    return members is not None and any(member.kind in ("BoolType", "NumberType") for member in members)
+
+
 def join_numbers(a: Type, b: Type) -> Type | None:
     """Return the type of a number that is an ``a`` or a ``b``; None if either is not a number.
 
