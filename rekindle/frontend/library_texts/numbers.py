@@ -165,8 +165,6 @@ def number_power(base, exponent) -> number:
     return float_power(base, exponent)
 
 def number_as_int(x: number) -> int:
-    if isinstance(x, bool):
-        return int(x)
     if isinstance(x, int):
         return int(x)
     raise TypeError(f"expected an int, got {x!r}")
@@ -185,13 +183,9 @@ def number_as_complex(x: number) -> complex:
     return complex(x)
 
 def round_number(x) -> int:
-    if isinstance(x, bool):
-        return int(x)
     return x if isinstance(x, int) else round(float(x))
 
 def round_number_to(x: number, digits: int) -> number:
-    if isinstance(x, bool):
-        return round(int(x), digits)
     return round(x, digits) if isinstance(x, int) else round(float(x), digits)
 
 def positive_number(x: number) -> number:
