@@ -271,8 +271,6 @@ class PythonOperatorEmitter(IterationEmitter):
         if not 1 <= len(given) <= 2:
             return None
         number = self.emit_expression(given[0])
-        if may_be_bool(number.type):
-            number = self.from_library("positive_number", call.range, number)
         if is_open_number(number.type) and len(given) == 2:
             rounded = self.from_library("round_number_to", call.range, number, self.emit_expression(given[1]))
             return SimpleValue(self.environment.cast(rounded, number.type, call.range))
