@@ -134,7 +134,10 @@ def their_choice(text: str) -> list[str] | None:
 def known_difference(call: Call, ours: list[str] | None, theirs: list[str] | None) -> str | None:
     """Why the two may differ here."""
     if ours is not None and theirs is not None:
-        if "aten::Int.Scalar" in theirs and len({name.partition(".")[0] for name in ours}) == 1 < len(ours):
+        kinds, their_kinds = ([name.partition(".")[0] for name in names] for names in (ours, theirs))
+        if kinds == their_kinds and any("hacked_twin" in name for name in theirs):
+            return "a list of Tensors that is only read is one of Optionals; torch.jit has an overload for it"
+        if "aten::Int.Scalar" in theirs and len({*kinds} - {"aten::Int"}) == 1 < len(kinds):
             return "the overload that fits the number is chosen at run time; torch.jit makes an int of it"
         if ours == [name for name in theirs if name != "aten::Int.bool"]:
             return "a bool stands for a Scalar as it is"
