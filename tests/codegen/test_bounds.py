@@ -123,6 +123,11 @@ def _joining(dim: int) -> str:
     return JOINED.replace("DIM", str(dim)).replace("KIND", "cat")
 
 
+def _whole(*sizes: int) -> Tensor:
+    """Random whole numbers, small enough that float32 sums up their products exactly, in whatever order."""
+    return torch.randint(-8, 9, sizes).float()
+
+
 def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
     """Graphs and inputs whose rows have ``size`` elements, more or less."""
     x = torch.randn(3, 2 * size)
@@ -165,8 +170,8 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "windows": (windows(MAXIMUM, [2], [1], [1]), [torch.randn(1, 3, size + 1)]),
         "windows over the edge": (windows(MAXIMUM, [3], [2], [1], [1]), [torch.randn(1, 2, 4, size + 1)]),
         "means of windows": (windows(MEAN, [1, 3], [1, 2], [1]), [torch.randn(2, 4, size + 2)]),
-        "a row by a matrix": (TRANSPOSED, [torch.randn(1, size), torch.randn(19, size)]),
-        "matrices by rows": (TRANSPOSED, [torch.randn(5, size), torch.randn(6, size)]),
+        "a row by a matrix": (TRANSPOSED, [_whole(1, size), _whole(19, size)]),
+        "matrices by rows": (TRANSPOSED, [_whole(5, size), _whole(6, size)]),
         "matrices by columns": (PRODUCT.replace("NAME", "mm"), [torch.randn(5, 3), torch.randn(3, size)]),
         "matrices of doubles": (TRANSPOSED, [torch.randn(5, size).double(), torch.randn(6, size).double()]),
         "many matrices": (PRODUCT.replace("NAME", "bmm"), [torch.randn(2, 3, 5), torch.randn(2, 5, size)]),
