@@ -101,10 +101,8 @@ class GeneratorEmitter(LoopEmitter):
         self.environment.store(found, range, self.graph.insert_constant(False, range=range), BOOL)
 
         def body() -> None:
-            node = self.insert_node("prim::If", range, [condition()], [])
-            with self.inside(node.add_block()):
-                self.environment.store(found, range, self.graph.insert_constant(True, range=range), BOOL)
-            node.add_block()
+            # It runs as long as none was found.
+            self.environment.store(found, range, condition(), BOOL)
 
         self.nest(expr.generators, body, is_function=True, until=found)
         return self.environment.load(found, BOOL, found)

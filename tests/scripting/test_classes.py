@@ -27,11 +27,18 @@ from tests.support.oracle import normalise, script_with_torch
 PROGRAMS = [item for item in corpus() if item.name.startswith("classes.") and not isinstance(item.source, type)]
 
 
+OTHER_GRAPHS = {
+    "classes.augmented": "the loop may go over the list that it appends to: each iteration asks for its length",
+}
+"""Programs whose graphs are not those of torch.jit."""
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=[item.name for item in PROGRAMS])
 def test_methods_have_the_graphs_of_torch_jit(program: Program) -> None:
     """With all calls inlined, so that the graphs of the methods are looked at too."""
     ours = normalise(str(rekindle.script(program.source).inlined_graph))
-    assert ours == normalise(str(script_with_torch(program.source).inlined_graph))
+    same = ours == normalise(str(script_with_torch(program.source).inlined_graph))
+    assert same != (program.name in OTHER_GRAPHS)
 
 
 # ----------------------------------------------------------------------------------------------------------- attributes

@@ -259,6 +259,12 @@ class Autocasts(nn.Module):
 @pytest.mark.parametrize("make", [lambda: autocasting, Autocasts], ids=["function", "module"])
 def test_what_autocasting_converts_is_converted_by_the_program(make):
     function = make()
+    try:
+        function(torch.randn(2, 3))
+    except RuntimeError as error:
+        if "could not create a primitive descriptor for the LSTM" not in str(error):
+            raise
+        pytest.skip("PyTorch itself has no LSTM of bfloat16 on this processor")
     traced = assert_traced(function, (torch.randn(2, 3),), (torch.randn(4, 3),))
     x = torch.randn(4, 3)
     with torch.autocast("cpu", dtype=torch.bfloat16):
