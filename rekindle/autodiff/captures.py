@@ -42,8 +42,9 @@ CLEANUP: Final[tuple[Pass, ...]] = (
     Peephole(),
     ConstantPooling(),
     CommonSubexpressionElimination(),
-    DeadCodeElimination(),
+    DeadCodeElimination(keep_raising=False),
 )
+"""Passes over backward graphs."""
 
 _MADE_AGAIN: Final = frozenset(
     {
@@ -178,11 +179,18 @@ def settle(backward: Backward, ledger: Ledger, choice: Choice | None = None) -> 
         runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in kept)  # noqa: E731
     _make_again(graph, mirrored, backward.scopes, runs_again)
     _undo_transposes(graph)
-    run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination()))
-    for index in reversed(range(first, len(graph.inputs))):
-        if not graph.inputs[index].has_uses:
-            graph.block.erase_input(index)
+    run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination(keep_raising=False)))
     backward.read = [mirrored[value] for value in graph.inputs[first:]]
+    drop_unread(backward)
+
+
+def drop_unread(backward: Backward) -> None:
+    """Remove the inputs of ``backward`` for values of the forward graph that nothing in it reads."""
+    first = len(backward.roots)
+    for index in reversed(range(len(backward.read))):
+        if not backward.graph.inputs[first + index].has_uses:
+            backward.graph.block.erase_input(first + index)
+            del backward.read[index]
 
 
 def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value], scopes: Mapping[Block, Scope]) -> None:

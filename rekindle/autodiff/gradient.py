@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rekindle.autodiff.adding_up import add_up_at_once
-from rekindle.autodiff.captures import CLEANUP, Choice, Ledger, exactly, few, settle
+from rekindle.autodiff.captures import CLEANUP, Choice, Ledger, drop_unread, exactly, few, settle
 from rekindle.autodiff.handing_out import hand_out
 from rekindle.autodiff.places import constant
 from rekindle.autodiff.reverse import go_back
@@ -176,6 +176,7 @@ def reverse_mode(
     settle(found, Ledger(forward), choice)
     hand_out(found, segments)
     run_passes(found.graph, CLEANUP)
+    drop_unread(found)
     return found.read, found.graph
 
 

@@ -10,7 +10,9 @@
 
 A write stays where something that is needed later may share memory with what it writes to. An operator on numbers,
 texts or containers that may raise stays (:mod:`rekindle.analysis.raising`); an operator on Tensors goes, though it
-might raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end.
+might raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end. With
+``keep_raising=False`` operators that may raise are removed too, where nothing uses their results: in a backward graph,
+whose reads of saved values are in bounds, and whose other operators ran, and raised, in the forward graph before.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ class DeadCodeElimination:
     """See the module."""
 
     name: ClassVar[str] = "dead_code_elimination"
+    keep_raising: bool = True
 
     def run(self, graph: Graph) -> bool:
-        return _Elimination(graph).run()
+        return _Elimination(graph, self.keep_raising).run()
 
 
 class _Elimination:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, keep_raising: bool) -> None:
         self.graph = graph
+        self.keep_raising = keep_raising
         self.aliases: AliasDb | None = None
         """Made when the first node that writes is met: most graphs have none."""
         self.needed: set[Node] = set()
@@ -100,7 +104,9 @@ class _Elimination:
         return len(self.live) > before
 
     def _is_needed(self, node: Node) -> bool:
-        if any(output in self.live for output in node.outputs) or has_side_effects(node) or may_raise(node):
+        if any(output in self.live for output in node.outputs) or has_side_effects(node):
+            return True
+        if self.keep_raising and may_raise(node):
             return True
         if node.operator is not None and node.operator.is_nondeterministic:
             return True  # it moves the random generator on, which whoever draws next can tell

@@ -64,3 +64,16 @@ def test_a_list_that_only_grows_goes() -> None:
     )
     assert run_passes(graph, [DeadCodeElimination()], verify)
     assert [node.kind for node in graph.all_nodes()] == ["prim::Constant"]
+
+
+def test_unused_operators_that_may_raise_stay_unless_told_otherwise() -> None:
+    text = """graph(%l : int[], %i : int):
+  %zero : int = prim::Constant[value=0]()
+  %1 : int = aten::__getitem__(%l, %i)
+  %2 : int = aten::floordiv(%1, %zero)
+  return (%i)
+"""
+    graph = parse_graph(text)
+    assert not run_passes(graph, [DeadCodeElimination()], verify)
+    assert run_passes(graph, [DeadCodeElimination(keep_raising=False)], verify)
+    assert list(graph.all_nodes()) == []
