@@ -46,18 +46,16 @@ def main(arguments: list[str] | None = None) -> int:
         return explain(replay(options.replay))
     if options.only is not None:
         return explain(generate(options.seed, options.only))
-    report = run(options.seed, options.start, options.count, options.jobs, options.minutes * 60, options.shrink)
+    folder = options.findings or (FOLDER if options.write else None)
+    report = run(
+        options.seed, options.start, options.count, options.jobs, options.minutes * 60, options.shrink, folder=folder
+    )
     print(f"\n{text_of(report)}")
     for finding in report.findings.values():
         verdict = finding.verdict
         print(f"--- {finding.number} {verdict.failure}: {verdict.kind} ({verdict.way}, call {verdict.call})")
         print(subject_text(finding.source))
         print(f"  {verdict.detail[:400]}")
-    folder = options.findings or (FOLDER if options.write else None)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for finding in report.findings.values():
-            (folder / finding.file_name).write_text(finding.text(), encoding="utf-8")
     if options.write:
         write(report)
     return bool(report.findings)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 
-import rekindle
 from tests.fuzzing.constructs import constructs
 from tests.fuzzing.findings import Finding
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
+from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.shrinking import only, shrink
 from tests.fuzzing.workers import Ended, Pool, Send, Work, limit
@@ -39,6 +41,8 @@ class Report:
     first: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """The number of the first program with a failure."""
     findings: dict[str, Finding] = field(default_factory=dict)
+    folder: Path | None = None
+    """Where findings are written as soon as they are shrunk."""
     native: int = 0
     values: int = 0
     calls: int = 0
@@ -74,16 +78,28 @@ def f(x, n: int):
     return (x.exp() + 1).tanh(), total, [e * 2 for e in range(n)], f"{n}"
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), 3)]
-WAYS = ("unoptimised", "optimised")
+WAYS = ("unoptimised", "optimised", "profiling", "saved")
+"""
+)
+_WARM_DERIVATIVES: Final = (
+    HEAD
+    + """
+def f(x):
+    return (x.exp() * x).sum()
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2, requires_grad=True),)]
+WAYS = ("optimised", "jvp", "grad", "vmap")
 """
 )
 
 
 def warm() -> None:
-    """Load what every program needs, before processes fork."""
+    """Load what programs need before processes fork: PyTorch imports modules for seconds when they are first used."""
     torch.set_num_threads(1)
     Judge().verdict(Program(_WARM, "warm"))
-    rekindle.save, rekindle.load, rekindle.jvp, rekindle.vmap
+    Judge().verdict(Program(_WARM_DERIVATIVES, "warm"))
+    with contextlib.suppress(RuntimeError), Noise(0):
+        torch.ones(2).exp().clone()
 
 
 def _judging(seed: int, numbers: range) -> Work:
@@ -120,11 +136,19 @@ def _shrinking(source: str, wanted: Verdict, seconds: float) -> Work:
 
 
 def run(
-    seed: int, start: int, count: int, jobs: int, seconds: float = 1e9, shrinking: float = 30.0, quiet: bool = False
+    seed: int,
+    start: int,
+    count: int,
+    jobs: int,
+    seconds: float = 1e9,
+    shrinking: float = 30.0,
+    quiet: bool = False,
+    folder: Path | None = None,
 ) -> Report:
-    """Judge the programs ``start`` to ``start + count`` of ``seed``; findings are shrunk for ``shrinking`` seconds."""
+    """Judge the programs ``start`` to ``start + count`` of ``seed``; findings are shrunk for ``shrinking`` seconds
+    and written to ``folder``."""
     warm()
-    report = Report(seed)
+    report = Report(seed, folder=folder)
     pool = Pool(jobs)
     for at in range(start, start + count, CHUNK):
         numbers = range(at, min(at + CHUNK, start + count))
@@ -191,4 +215,8 @@ def _note_shrunk(report: Report, task: Any, message: Any) -> None:
 
 
 def _keep(report: Report, finding: Finding) -> None:
-    report.findings.setdefault(finding.signature, finding)
+    if finding.signature not in report.findings:
+        report.findings[finding.signature] = finding
+        if report.folder is not None:
+            report.folder.mkdir(parents=True, exist_ok=True)
+            (report.folder / finding.file_name).write_text(finding.text(), encoding="utf-8")

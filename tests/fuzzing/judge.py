@@ -161,21 +161,25 @@ class Judge:
         self._stage("eager")
         try:
             with program.load() as loaded:
-                ways = loaded.ways
                 names = _attributes(loaded.subject)
                 expected = list(_observations(loaded.subject, loaded, names))
         except Exception as error:
             return Verdict("invalid", detail=f"{type(error).__name__}: {error}")
+        with program.load() as loaded:
+            return self._executed(program, loaded, expected, names)
+
+    def _executed(
+        self, program: Program, loaded: Loaded, expected: list[Observation], names: tuple[str, ...]
+    ) -> Verdict:
         values = sum(each.error is None for each in expected)
         total = Verdict("passed", values=values, calls=len(expected))
-        for way in ways:
+        for way in loaded.ways:
             self._stage(way)
-            with program.load() as loaded:
-                try:
-                    found = _WAYS[way](loaded, expected, names)
-                except Exception as error:
-                    kind = f"{type(error).__name__}: {_normal(str(error))}"
-                    found = Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
+            try:
+                found = _WAYS[way](loaded, expected, names)
+            except Exception as error:
+                kind = f"{type(error).__name__}: {_normal(str(error))}"
+                found = Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
             total.native |= found.native
             if found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names):
                 total.status = "unstable"
@@ -236,7 +240,13 @@ def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Itera
 
 
 def _compile(loaded: Loaded) -> Any:
-    return rekindle.script(loaded.subject)
+    """The scripted subject: a function is compiled once for all ways, a module, which has state, for each way."""
+    subject = loaded.subject
+    if isinstance(subject, torch.nn.Module):
+        return rekindle.script(subject)
+    if loaded.compiled is None:
+        loaded.compiled = rekindle.script(subject)
+    return loaded.compiled
 
 
 def _scripted(loaded: Loaded) -> tuple[Any, Verdict | None]:

@@ -45,6 +45,7 @@ class Loaded:
 
     def __init__(self, source: str, name: str) -> None:
         unique = f"fuzzed_{name}_{next(_COUNTER)}"
+        self.compiled: Any = None
         self.path = f"/fuzzed/{unique}.py"
         self.module = types.ModuleType(unique)
         self.module.__file__ = self.path
