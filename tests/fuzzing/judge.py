@@ -184,7 +184,7 @@ class Judge:
             if found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names):
                 total.status = "unstable"
                 continue
-            if found.status == "finding" and (row := self._known(program, found, way, expected, names)):
+            if found.status == "finding" and (row := self._known(program, found, way, names)):
                 total.status, total.kind = "known", row
                 continue
             if found.status != "passed":
@@ -193,19 +193,20 @@ class Judge:
                 return found
         return total
 
-    def _known(
-        self, program: Program, found: Verdict, way: str, expected: list[Observation], names: tuple[str, ...]
-    ) -> str:
+    def _known(self, program: Program, found: Verdict, way: str, names: tuple[str, ...]) -> str:
         self._stage("known")
 
-        def agrees() -> bool:
+        def agrees(source: str) -> bool:
+            again = Program(source, program.name)
             try:
-                with program.load() as loaded:
+                with again.load() as loaded:
+                    expected = list(_observations(loaded.subject, loaded, names))
+                with again.load() as loaded:
                     return _WAYS[way](loaded, expected, names).status == "passed"
             except Exception:
                 return False
 
-        return row_of(found.failure, agrees)
+        return row_of(found.failure, Difference(found.kind, found.detail), program.source, agrees)
 
     def _is_unstable(self, program: Program, expected: list[Observation], names: tuple[str, ...]) -> bool:
         self._stage("noise")
