@@ -24,7 +24,7 @@ from tests.fuzzing.workers import Ended, Pool, Send, Work, limit
 
 CHUNK: Final = 100
 """Programs of one process."""
-SHRUNK: Final = 3
+SHRUNK: Final = 1
 """How many programs with the same failure, kind and way are shrunk."""
 
 
