@@ -26,6 +26,7 @@ from rekindle.runtime.plan import running_plan
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.specializing import SpecializingStrategy, pipeline_for
+from rekindle.runtime.subscript_errors import word_as_python_does
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import foreign_frames, traceback_through
 from rekindle.runtime.version import Strategy, Version
@@ -87,20 +88,21 @@ def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
     try:
         return version.function(*arguments)
     except BaseException as caught:
-        error = caught.with_traceback(_traceback(caught.__traceback__))
+        error = caught.with_traceback(_traceback(caught))
     try:
         raise error
     finally:
         del error  # its traceback holds this frame, which must not hold it in turn
 
 
-def _traceback(traceback: TracebackType | None) -> TracebackType | None:
+def _traceback(error: BaseException) -> TracebackType | None:
     """The places in the program that an error from a plan has come through, then what Python called beyond."""
-    tail = foreign_frames(traceback)
-    found = running_plan(traceback)
+    tail = foreign_frames(error.__traceback__)
+    found = running_plan(error.__traceback__)
     if found is None:
         return tail
     plan, index, function = found
+    word_as_python_does(error, plan.code.instructions[index].node)
     return traceback_through(places_of(plan.code, index, function), tail)
 
 

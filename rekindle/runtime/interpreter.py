@@ -24,6 +24,7 @@ from rekindle.runtime.executable import code_of
 from rekindle.runtime.futures import block_until_done
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.segments import Registers, Segment, Step
+from rekindle.runtime.subscript_errors import word_as_python_does
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
 from rekindle.runtime.with_statements import leave_all
@@ -341,6 +342,7 @@ class InterpreterState:
         index = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
         self._places = [place for code, at in frames for place in places_of(code, at)]
+        word_as_python_does(error, self.code.instructions[index].node)
         managers: list[Any] = []
         held = [waiting for _, waiting, _ in self._stack] + [self.registers]
         for (code, at), registers in zip(frames, held, strict=True):

@@ -1,0 +1,107 @@
+"""Word the errors of subscripts of Tensors as Python's indexing does.
+
+.. code-block:: text
+
+    select(): index 5 out of range for tensor of size [2, 3] at dimension 0
+    index 5 is out of bounds for dimension 0 with size 2
+
+``x[5]`` is ``aten::select`` in the IR, whose error is the first of these; eager PyTorch raises the second.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.ir.graph import Node
+
+_CHAIN: Final = frozenset({"aten::select", "aten::slice", "aten::unsqueeze"})
+_BEYOND: Final = re.compile(
+    r"select\(\): index (-?\d+) out of range for tensor of size \[([\d, ]*)\] at dimension (\d+)"
+)
+_AFTER_OTHERS: Final = re.compile(r"index (-?\d+) is out of bounds for dimension 0 with size (\d+)")
+"""Of plans, where the parts of ``x[i, j]`` are subscripts of their own."""
+_NO_DIMENSION: Final = re.compile(r"(?:select|slice)\(\) cannot be applied to a 0-dim tensor\.")
+_NO_SUCH_DIMENSION: Final = re.compile(
+    r"Dimension out of range \(expected to be in range of \[-\d+, (\d+)\], but got \d+\)"
+)
+_SCALAR: Final = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+    "tensor to a number"
+)
+
+
+def word_as_python_does(error: BaseException, node: Node) -> None:
+    """Replace the text of an IndexError that ``node``, a part of a subscript, has raised."""
+    if type(error) is not IndexError or node.kind not in _CHAIN or len(error.args) != 1:
+        return
+    indices = _indices(node.range.text)
+    if indices is not None:
+        first, separator, rest = str(error.args[0]).partition("\n")
+        error.args = (_worded(first, node, indices) + separator + rest,)
+
+
+def _worded(text: str, node: Node, indices: Sequence[ast.expr]) -> str:
+    earlier = list(_earlier(node))
+    selected = sum(each.kind == "aten::select" for each in earlier)
+    found = _BEYOND.match(text)
+    if found is not None:
+        sizes = [int(each) for each in found[2].split(",") if each.strip()]
+        left = len(sizes)
+    elif _NO_DIMENSION.match(text):
+        sizes, left = [], 0
+    elif (missing := _NO_SUCH_DIMENSION.match(text)) is not None:
+        sizes, left = [], int(missing[1]) + 1
+    elif text == _SCALAR and len(indices) > 1:
+        return f"too many indices for tensor of dimension {selected}"
+    elif (single := _AFTER_OTHERS.fullmatch(text)) is not None and earlier:
+        return (
+            f"index {single[1]} is out of bounds for dimension {_position(len(earlier), indices)} with size {single[2]}"
+        )
+    else:
+        return text
+    wanted = sum(not isinstance(each, ast.Constant) or each.value not in (None, ...) for each in indices)
+    dimensions = left + selected
+    if len(indices) == 1 and dimensions == 0 and node.kind == "aten::select":
+        index = node.inputs[2].to_python()
+        return _SCALAR if index in (0, None) else f"index {index} is out of bounds for dimension 0 with size 0"
+    if wanted > dimensions:
+        return f"too many indices for tensor of dimension {dimensions}"
+    if found is None:
+        return text
+    position = _position(len(earlier), indices)
+    return f"index {found[1]} is out of bounds for dimension {position} with size {sizes[int(found[3])]}"
+
+
+def _indices(text: str) -> Sequence[ast.expr] | None:
+    """What stands between the brackets of a subscript; None of another text."""
+    try:
+        expression = ast.parse(f"({text})", mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(expression, ast.Subscript):
+        return None
+    return expression.slice.elts if isinstance(expression.slice, ast.Tuple) else [expression.slice]
+
+
+def _earlier(node: Node) -> Sequence[Node]:
+    """The nodes of the same subscript before ``node``."""
+    found: list[Node] = []
+    before = node.inputs[0].node
+    while before.kind in _CHAIN and before.range == node.range:
+        found.append(before)
+        before = before.inputs[0].node
+    return found
+
+
+def _position(number: int, indices: Sequence[ast.expr]) -> int:
+    """Where index ``number`` stands, ellipses counted."""
+    for position, each in enumerate(indices):
+        if isinstance(each, ast.Constant) and each.value is ...:
+            continue
+        if number == 0:
+            return position
+        number -= 1
+    return len(indices) - 1

@@ -1,0 +1,93 @@
+"""The texts of errors of subscripts of Tensors are those of eager PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import rekindle
+
+
+def first(x):
+    return x[0]
+
+
+def column(x):
+    return x[:, 5]
+
+
+def element(x):
+    return x[0, 9]
+
+
+def last(x):
+    return x[..., 9]
+
+
+def beside_a_slice(x):
+    return x[1, 0:1, 7]
+
+
+def too_many(x):
+    return x[:, :, 0:1]
+
+
+def written(x):
+    x[7] = 3.0
+    return x
+
+
+def added_to(x):
+    x[0].add_(1)
+    return x
+
+
+# fmt: off
+def on_several_lines(x):
+    return x[
+        9
+    ]
+
+
+# fmt: on
+def by_the_method(x):
+    return x.select(0, 9)
+
+
+def _outcome(function, x):
+    try:
+        return function(x)
+    except IndexError as error:
+        return str(error).partition("\n")[0]
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        *((each, (0,)) for each in (first, column, too_many, written, added_to, on_several_lines, by_the_method)),
+        *((each, (2, 3)) for each in (column, last, too_many, written, on_several_lines, by_the_method)),
+        (beside_a_slice, (2, 3)),
+        (beside_a_slice, (2, 3, 4)),
+    ],
+)
+def test_the_text_is_that_of_eager(function, sizes, optimized):
+    with rekindle.optimized_execution(optimized):
+        compiled = rekindle.script(function)
+        for _ in range(3):
+            assert str(_outcome(compiled, torch.zeros(sizes))) == str(_outcome(function, torch.zeros(sizes)))
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+def test_the_second_of_two_indices(optimized):
+    with rekindle.optimized_execution(optimized):
+        compiled = rekindle.script(element)
+        for x in (torch.zeros(2, 3), torch.tensor(1.0)):
+            assert _outcome(compiled, x) == _outcome(element, x)
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+def test_an_index_of_a_number(optimized):
+    with rekindle.optimized_execution(optimized):
+        with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+            rekindle.script(first)(torch.tensor(1.0))
