@@ -31,8 +31,10 @@ from rekindle.ir.types import (
     ListType,
     NoneType,
     TensorType,
+    TupleType,
     Type,
     UnionBase,
+    is_open_named_tuple,
     join_numbers,
     union,
     union_members,
@@ -476,6 +478,8 @@ def _certainly(part: Type, asked: list[Type]) -> bool:
     isinstance."""
     if _is_open_tuple(part) or any(_is_open_tuple(type) for type in asked):
         return any(_is_tuple_of(part, type) for type in asked)
+    if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in asked):
+        return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
     if any(part.is_subtype_of(type) or _inherits(part, type) for type in asked):
         return True
     return part == BOOL and any(type.kind == "IntType" for type in asked)
@@ -531,6 +535,8 @@ def _possibly(part: Type, type: Type) -> bool:
         return part == type
     if part.kind == "NumberType":
         return type.kind in ("BoolType", "IntType", "FloatType", "ComplexType")
+    if is_open_named_tuple(part) and isinstance(part, TupleType) and isinstance(type, TupleType):
+        return part.fields == type.fields
     return type.is_subtype_of(part)
 
 

@@ -25,6 +25,7 @@ from rekindle.ir.types import (
     ListType,
     TupleType,
     Type,
+    is_open_named_tuple,
     may_be_bool,
     union,
     union_members,
@@ -72,7 +73,7 @@ class PythonFormEmitter(SequenceEmitter):
 
     def _name_of(self, value: Value, members: list[Type], range: SourceRange) -> Value:
         first, *rest = members
-        if first in (ANY, NUMBER):
+        if first in (ANY, NUMBER) or (is_open_named_tuple(first) and value.node.kind != "prim::TupleConstruct"):
             raise UnsupportedError(f"the class of a value of type {first.annotation} has no name here", range)
         said = self.graph.insert_constant(_named(first), range=range)
         if not rest:
@@ -113,7 +114,7 @@ class PythonFormEmitter(SequenceEmitter):
         if meaning.class_of_module is not None:
             return meaning.class_of_module
         type = meaning.as_value(expr.range, self.graph).type
-        if len(union_members(type)) > 1 or type in (ANY, NUMBER):
+        if len(union_members(type)) > 1 or type in (ANY, NUMBER) or is_open_named_tuple(type):
             raise UnsupportedError(
                 f"the class of a value of type {type.annotation} is known only when the program runs",
                 expr.range,
@@ -210,6 +211,8 @@ def _named(type: Type) -> str:
         return type.python.partition(":")[0]
     if isinstance(type, TupleType) and type.name is not None:
         return type.name.rpartition(".")[2]
+    if isinstance(type, TupleType) and type.python_class is not None:
+        return type.python_class.__name__
     return "dtype" if type.annotation == "torch.dtype" else class_name(type)
 
 

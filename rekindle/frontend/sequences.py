@@ -106,7 +106,7 @@ class SequenceEmitter(CounterEmitter):
         for index, (item, wanted) in enumerate(zip(items, declared.elements, strict=True)):
             if item.type.is_optional and not wanted.is_optional and without_none(item.type).is_subtype_of(wanted):
                 items[index] = self.present(item, range, message)
-        type = TupleType(tuple(item.type for item in items))
+        type = value.type.with_contained([item.type for item in items])
         return self.insert_node("prim::TupleConstruct", range, items, [type]).output
 
     def text_of(self, value: Value, range: SourceRange) -> Value:

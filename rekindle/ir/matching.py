@@ -121,6 +121,7 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
             and not actual.is_subtype_of(type)
             and len(actual.elements) == len(type.elements)
             and argument.value is not None
+            and not (_follows_python(argument.value) and _has_class(actual, type))
         ):
             return _convert_tuple(argument, actual, type, conversions)
     if argument.value is None and type == FLOAT and actual == INT and conversions:
@@ -135,6 +136,11 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
                 return _from_open_number(kind, argument, type), type
             return _cast(argument, type) if kind == "prim::unchecked_cast" else _call(kind, argument), type
     return argument_builder(argument), actual
+
+
+def _has_class(actual: TupleType, wanted: TupleType) -> bool:
+    """Return whether a tuple rebuilt as a ``wanted`` would lose a NamedTuple's class, or be given one."""
+    return actual.fields is not None or wanted.fields is not None
 
 
 def _int(value: object) -> int:

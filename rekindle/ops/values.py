@@ -110,8 +110,8 @@ def new_named_tuple(type: TupleType) -> Callable[..., Any]:
 
 
 def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
-    """The names of a NamedTuple's fields; None for a plain tuple."""
-    found = getattr(type(value), "_fields", None)
+    """The names of a NamedTuple's fields, of a class in ``torch.return_types``, too; None for a plain tuple."""
+    found = getattr(type(value), "_fields", None) or getattr(type(value), "__match_args__", None)
     return found if isinstance(found, tuple) else None
 
 
@@ -170,7 +170,9 @@ def _is_enum(value: object, type: EnumType) -> bool:
 def _is_tuple(value: object, type: TupleType) -> bool:
     if not isinstance(value, tuple) or len(value) != len(type.elements):
         return False
-    if type.fields is not None and fields_of(value) != type.fields:
+    if type.python_class is not None and not isinstance(value, type.python_class):
+        return False
+    if type.python_class is None and type.fields is not None and fields_of(value) != type.fields:
         return False
     return all(value_matches(item, element) for item, element in zip(value, type.elements, strict=True))
 

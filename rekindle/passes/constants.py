@@ -8,7 +8,7 @@ import torch
 
 from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_value
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import FunctionType
+from rekindle.ir.types import FunctionType, Type
 
 
 def is_constant(value: Value) -> bool:
@@ -53,4 +53,6 @@ def attribute_key(value: AttributeValue) -> Hashable:
         return type(value.value), repr(value.value)
     if isinstance(value, list):
         return tuple(attribute_key(item) for item in value)
+    if isinstance(value, Type):
+        return value  # of two classes in torch.return_types the texts are the same
     return type(value), repr(value)

@@ -9,6 +9,7 @@ import re
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -41,10 +42,11 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     differs_in_python as differs_in_python,
+    is_open_named_tuple,
     kept_type,
 )
 from rekindle.ops.library_objects import class_of_library_object
-from rekindle.ops.values import ScriptObject, named_tuple_class, new_named_tuple, new_object
+from rekindle.ops.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
 from rekindle.runtime.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
 
 
@@ -232,6 +234,7 @@ def _dict(type: DictType, numbers: NumberRules) -> Converter:
 
 def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
     elements = [converter_for(element, numbers) for element in type.elements]
+    may_be_namesake = type.python_class is None  # the class of an archive, for which the user has one of his own
 
     def convert(value: Any) -> Any:
         given = _items_of(value)
@@ -239,7 +242,8 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
             raise NoMatch(type, value)
         items = [_within(elements[index], item, f"[{index}]") for index, item in enumerate(given)]
         if type.fields is not None and not isinstance(value, named_tuple_class(type)):
-            if getattr(value, "_fields", type.fields) != type.fields:
+            fields = fields_of(value) if isinstance(value, tuple) else None
+            if fields is not None and (fields != type.fields or not may_be_namesake):
                 raise NoMatch(type, value)
             return new_named_tuple(type)(*items)
         if isinstance(value, tuple) and all(map(operator.is_, items, given)):
@@ -460,11 +464,10 @@ def _named(value: Any, type: Type) -> Any:
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
         if type.fields is None:
             return value if all(map(operator.is_, items, value)) else tuple(items)
-        cls = named_tuple_class(type)
-        # An operator's results are of its own class in torch.return_types, whatever else their list holds.
-        is_kept = isinstance(value, cls) or hasattr(value, "n_sequence_fields")
-        same = is_kept and all(map(operator.is_, items, value))
-        return value if same else new_named_tuple(type)(*items)
+        is_open = is_open_named_tuple(type) and fields_of(value) == type.fields
+        if (is_open or isinstance(value, named_tuple_class(type))) and all(map(operator.is_, items, value)):
+            return value
+        return new_named_tuple(replace(type, python_class=builtins.type(value)) if is_open else type)(*items)
     if isinstance(type, OptionalType):
         return _named(value, type.element)
     if isinstance(type, UnionType):

@@ -45,6 +45,7 @@ from rekindle.ir.types.containers import (
     TupleType as TupleType,
     UnionType as UnionType,
     differs_in_python as differs_in_python,
+    is_open_named_tuple as is_open_named_tuple,
     open_tuple_in as open_tuple_in,
     optional as optional,
     union as union,

@@ -109,6 +109,9 @@ def _same_but_refinement(wide: Type, narrow: Type) -> bool:
         return narrow.kind == "IntType"
     if wide.kind != narrow.kind or len(wide.contained) != len(narrow.contained) or not wide.contained:
         return wide == narrow
+    if isinstance(wide, TupleType) and isinstance(narrow, TupleType):
+        if not (wide.is_class_of(narrow) and narrow.is_class_of(wide)):
+            return False
     return all(_same_but_refinement(a, b) for a, b in zip(wide.contained, narrow.contained, strict=True))
 
 
@@ -117,7 +120,9 @@ class TupleType(Type):
     """A tuple of known length, or a NamedTuple, which has a name and names for its fields.
 
     A NamedTuple is a subtype of the tuple of its fields' types. ``defaults`` belong to the last fields, as in Python;
-    ``python_class`` makes values that Python's user sees, where there is one.
+    ``python_class`` makes values that Python's user sees, where there is one. A NamedTuple without a name is any
+    that has these fields, whatever its ``python_class``: where ``x.max(1)`` and ``x.min(1)`` join, and in a list that
+    holds both, the class of a value is known only at run time.
     """
 
     kind: ClassVar[str] = "TupleType"
@@ -125,7 +130,7 @@ class TupleType(Type):
     name: str | None = None
     fields: tuple[str, ...] | None = None
     defaults: tuple[object, ...] = field(default=(), compare=False)
-    python_class: type | None = field(default=None, compare=False, repr=False)
+    python_class: type | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         if self.fields is not None:
@@ -148,10 +153,16 @@ class TupleType(Type):
     def with_contained(self, contained: Sequence[Type]) -> Type:
         return TupleType(tuple(contained), self.name, self.fields, self.defaults, self.python_class)
 
+    def is_class_of(self, other: TupleType) -> bool:
+        """Return whether NamedTuples of type ``other`` have this one's class, or its fields where it has no name."""
+        if self.name is None:
+            return self.fields == other.fields
+        return self.name == other.name and self.fields == other.fields and self.python_class is other.python_class
+
     def accepts(self, other: Type) -> bool:
         if not isinstance(other, TupleType) or len(self.elements) != len(other.elements):
             return False
-        if self.fields is not None and (other.fields != self.fields or other.name != self.name):
+        if self.fields is not None and not self.is_class_of(other):
             return False
         return all(b.is_subtype_of(a) for a, b in zip(self.elements, other.elements, strict=True))
 
@@ -370,6 +381,12 @@ def without_none(type: Type) -> Type:
     if isinstance(type, UnionType):
         return union(member for member in type.members if member != NONE)
     return type
+
+
+def is_open_named_tuple(type: Type) -> bool:
+    """Return whether only the fields of a NamedTuple are known, and its class at run time: it may be the result of
+    another operator than the one that its ``python_class`` belongs to."""
+    return isinstance(type, TupleType) and type.fields is not None and type.name is None
 
 
 @cache

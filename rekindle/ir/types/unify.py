@@ -122,7 +122,8 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
         parts = [unify(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
         found = [part for part in parts if part is not None]
-        return TupleType(tuple(found)) if len(found) == len(parts) else None
+        fields = a.fields if a.fields == b.fields else None
+        return TupleType(tuple(found), None, fields) if len(found) == len(parts) else None
     if isinstance(a, FutureType) and isinstance(b, FutureType):
         inner = unify(a.element, b.element)
         return None if inner is None else FutureType(inner)
