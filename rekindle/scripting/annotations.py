@@ -204,7 +204,8 @@ def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Typ
     if is_named_tuple(cls):
         return named_tuple_type(cls, range, resolver)
     if hasattr(cls, "n_sequence_fields"):  # of torch.return_types
-        return TupleType((TENSOR,) * cls.n_sequence_fields, None, cls.__match_args__, (), cls)
+        fields: tuple[str, ...] = vars(cls)["__match_args__"]
+        return TupleType((TENSOR,) * len(fields), None, fields, (), cls)
     for hook in CLASS_HOOKS:
         found = hook(cls, range)
         if found is not None:
