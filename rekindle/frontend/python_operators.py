@@ -271,6 +271,8 @@ class PythonOperatorEmitter(IterationEmitter):
         if not 1 <= len(given) <= 2:
             return None
         number = self.emit_expression(given[0])
+        if may_be_bool(number.type):  # twice negated, True is 1, and all else what it was, in native code, too
+            number = self.insert("aten::neg", call.range, self.insert("aten::neg", call.range, number))
         if is_open_number(number.type) and len(given) == 2:
             rounded = self.from_library("round_number_to", call.range, number, self.emit_expression(given[1]))
             return SimpleValue(self.environment.cast(rounded, number.type, call.range))
