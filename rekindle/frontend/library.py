@@ -35,6 +35,7 @@ _OPERATORS: Final = {
     "exact_sum": "python::fsum",
     "tensor_of": "aten::tensor",
     "float_power": "aten::pow",
+    "int_of_tensor": "aten::IntImplicit",
 }
 """What the texts call operators: those of dicts that sets do not have, and of Python's library."""
 

@@ -34,6 +34,7 @@ from rekindle.scripting.declarations import declared_in_init
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.markers import Attribute
+from rekindle.scripting.math_functions import math_name
 from rekindle.scripting.python_objects import is_known
 from rekindle.scripting.resolver import PythonResolver
 
@@ -304,7 +305,7 @@ class _Gatherer:
             self.facts.functions[name] = value
         elif inspect.ismethod(value) and value.__self__ is self.module and inspect.isfunction(value.__func__):
             self.facts.methods[name] = value.__func__
-        elif callable(value) and (kind := builtin_kind(value)) is not None:
+        elif callable(value) and (kind := math_name(value) or builtin_kind(value)) is not None:
             self.facts.builtins[name] = kind
         else:
             return False

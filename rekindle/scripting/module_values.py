@@ -37,6 +37,7 @@ from rekindle.scripting.generic_methods import FixedMethod, GenericMethod
 from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.math_functions import math_function
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.number_attributes import widen_number_attribute
 from rekindle.scripting.python_calls import PythonFunctionValue
@@ -268,7 +269,8 @@ class ModuleValue(SugaredValue):
         if name in facts.functions:
             return self._function(facts.functions[name])
         if name in facts.builtins:
-            return BuiltinFunction(facts.builtins[name])
+            kind = facts.builtins[name]
+            return math_function(kind) or BuiltinFunction(kind)
         if self._is_dict and name in _DICT_VIEWS and _is_torchs(getattr(self.concrete.python_class, name)):
             return _View(self, name)
         method = self._method(name)

@@ -25,6 +25,7 @@ from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
 from rekindle.scripting import markers
 from rekindle.scripting.library_calls import LIBRARY_CALLS
+from rekindle.scripting.math_functions import math_functions
 
 
 class ConstantFunction(StaticValue):
@@ -84,7 +85,6 @@ _ITERTOOLS: Final = (
 )
 
 _MATH: Final = ("hypot", "isclose", "ulp", "comb", "perm", "gcd", "lcm", "isqrt")
-_MATH_OPERATORS: Final = ("log2", "exp2", "cbrt", "nextafter")
 
 _SAME: Final = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
@@ -111,9 +111,8 @@ def _library() -> dict[str, Any]:
 
 def _written() -> dict[int, SugaredValue]:
     """Functions of Python's library that are texts or operators of ours: they can be given to others, too."""
-    found: dict[int, SugaredValue] = {id(getattr(math, name)): library_function(name) for name in _MATH}
-    known = [name for name in _MATH_OPERATORS if hasattr(math, name)]  # some came with Python 3.11
-    found |= {id(getattr(math, name)): BuiltinFunction(f"python::{name}") for name in known}
+    found = math_functions()
+    found |= {id(getattr(math, name)): library_function(name) for name in _MATH}
     found |= {id(getattr(operator, name)): library_function(f"operator_{text}") for name, text in _OPERATOR.items()}
     found[id(cmath.polar)] = library_function("polar")
     found[id(cmath.isclose)] = library_function("cmath_isclose")

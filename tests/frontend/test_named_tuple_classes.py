@@ -98,6 +98,16 @@ def another_class_for_an_optional(x: Tensor, first: bool):
 def test_classes_are_those_of_eager(function: Any) -> None:
     x = torch.arange(12.0).reshape(3, 4)
     assert_calls_agree(function, (x, True), (x, False))
+    compiled = rekindle.script(function)
+    for first in (True, False, False, True):
+        assert _classes(compiled(x, first)) == _classes(function(x, first))
+
+
+def _classes(value: Any) -> Any:
+    """The classes of a value and of all that it holds."""
+    if isinstance(value, dict):
+        return {key: _classes(item) for key, item in value.items()}
+    return type(value), [_classes(item) for item in value] if isinstance(value, (list, tuple)) else []
 
 
 def lists_of_two_classes(x: Tensor, first: bool):

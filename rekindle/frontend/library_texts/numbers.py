@@ -23,10 +23,10 @@ def dist(p, q):
 def isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
-    if a == b:
-        return True
     x = float(a)
     y = float(b)
+    if x == y:
+        return True
     if isinf(x) or isinf(y):
         return False
     difference = abs(y - x)

@@ -133,7 +133,10 @@ def operator_abs(a):
     return abs(a)
 
 def operator_index(a):
-    return int(a)
+    if isinstance(a, Tensor):
+        return int_of_tensor(a)
+    n: int = int(a) if isinstance(a, bool) else a
+    return n
 
 def operator_concat(a, b):
     return a + b

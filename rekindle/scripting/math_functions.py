@@ -1,0 +1,96 @@
+"""The functions of ``math`` and ``cmath``: they convert what they are given to floats or complex numbers.
+
+The operators that compute them take Tensors, too, and then give Tensors; Python's functions never do::
+
+    math.sqrt(x)          %n : float = aten::Float(%x)
+                          %r : float = aten::sqrt(%n)
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from types import ModuleType
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.sugared import Call, Parts, SugaredValue
+from rekindle.frontend.values import BuiltinFunction
+from rekindle.ir.call_arguments import CallArgument
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import COMPLEX, TensorType
+from rekindle.scripting.builtin_table import builtin_kind
+
+
+class MathFunction(BuiltinFunction):
+    """A function of ``math`` or ``cmath``, by the operator that computes it."""
+
+    def __init__(self, kind: str, module: ModuleType, name: str) -> None:
+        super().__init__(kind)
+        self.name = name
+        self.qualified_name = f"{module.__name__}.{name}"
+        self.is_complex = module is cmath and name not in _OF_FLOATS
+
+    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        return Parts((type(self), self.qualified_name), (), lambda values, emitter: self)
+
+    def call(self, call: Call) -> SugaredValue:
+        args = [self._converted(item, index, call) for index, item in enumerate(call.args)]
+        return super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
+
+    def _converted(self, argument: CallArgument, index: int, call: Call) -> CallArgument:
+        given = argument.type
+        if not isinstance(given, TensorType) and not (self.is_complex and given != COMPLEX):
+            return argument
+        refused = _REFUSED.get((self.name, index)) if isinstance(given, TensorType) else None
+        if refused is not None:
+            raise TypeMismatchError(refused, argument.range, hint="pass its number: x.item()")
+        graph, value = call.graph, argument.materialise(call.graph)
+        if self.is_complex:
+            number = graph.insert("aten::item", [value], range=argument.range) if given.kind == "TensorType" else value
+            value = graph.insert("aten::Complex", [number], range=argument.range)
+        else:
+            value = graph.insert(_AS_INTS.get(self.name, "aten::Float"), [value], range=argument.range)
+        return CallArgument(value, range=argument.range)
+
+
+_AS_INTS: Final = {"factorial": "aten::IntImplicit"}
+
+_REFUSED: Final = {
+    ("trunc", 0): "type Tensor doesn't define __trunc__ method",
+    ("ldexp", 1): "Expected an int as second argument to ldexp.",
+}
+"""What raises in Python, too, by the name of the function and the position of the Tensor."""
+
+_OF_FLOATS: Final = frozenset({"rect"})
+_OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
+"""Those that Python itself computes. Some came with Python 3.11."""
+
+
+def math_functions() -> dict[int, SugaredValue]:
+    """Return what the functions of ``math`` and ``cmath`` that are operators mean, by identity."""
+    return dict(_FUNCTIONS)
+
+
+def math_name(function: object) -> str | None:
+    """Return the name by which :func:`math_function` finds a function of ``math`` or ``cmath``: ``cmath.sqrt``."""
+    found = _FUNCTIONS.get(id(function))
+    return None if found is None else found.qualified_name
+
+
+def math_function(name: str) -> MathFunction | None:
+    """Return the function of ``math`` or ``cmath`` that has a name; None where there is none."""
+    return next((found for found in _FUNCTIONS.values() if found.qualified_name == name), None)
+
+
+def _functions() -> dict[int, MathFunction]:
+    found: dict[int, MathFunction] = {}
+    for module in (math, cmath):
+        for name, function in vars(module).items():
+            kind = f"python::{name}" if name in _OF_PYTHON else builtin_kind(function) if callable(function) else None
+            if kind is not None:
+                found[id(function)] = MathFunction(kind, module, name)
+    return found
+
+
+_FUNCTIONS: Final = _functions()
