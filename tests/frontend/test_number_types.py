@@ -54,8 +54,8 @@ def test_expressions(line: str, origin: str) -> None:
 
 
 BOOL_EXPRESSIONS = (
-    "round(f); round(f, 1); round(f, 0); math.trunc(f); +f; f * True; f + False; f + 0; f * 1; f & True; f | False; f ^ True",
-    "f & 1",
+    "round(f); round(f, 1); round(f, 0); math.trunc(f); +f; f * True; f + False; f + 0; f * 1; f & True; f | False",
+    "f ^ True; f & 1",
     "type(f) is int; type(f) is bool; type(f) == float; isinstance(f, int); f * x; x * f; x + f; abs(f); -f; f or 3",
     "divmod(f, 1); f ** 1; max(f, 0); min(1.0, f); str([f]); pow(f, 1); sum([f, f]); [f]; math.floor(f)",
 )
