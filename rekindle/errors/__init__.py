@@ -54,6 +54,7 @@ from rekindle.errors.fusion import (
     NotFusedError as NotFusedError,
 )
 from rekindle.errors.source import (
+    LIBRARY as LIBRARY,
     UNKNOWN_RANGE as UNKNOWN_RANGE,
     Source as Source,
     SourceRange as SourceRange,

@@ -19,7 +19,7 @@ class CompileError(RekindleError, RuntimeError):
 
     ``message`` says what is wrong, ``range`` where, ``cause`` what kind of problem it is, ``hint`` what to do about it,
     ``edit`` how the source could be changed, ``frames`` which functions were being compiled (the outermost first).
-    ``str()`` puts them together.
+    ``str()`` puts them together. What is wrong within a function of the package's own texts is wrong at its call.
     """
 
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
@@ -41,6 +41,9 @@ class CompileError(RekindleError, RuntimeError):
         self.cause = cause or self.CAUSE
         self.edit = edit
         self.frames = current_frames() if frames is None else frames
+        while self.range is not None and self.range.source.is_library and self.frames:
+            *outer, function = self.frames
+            self.range, self.edit, self.frames = function.called_from, None, tuple(outer)
         super().__init__(message)
 
     @property

@@ -26,6 +26,9 @@ class ExportProblem(RekindleError, RuntimeError):
         self.range = range
         self.hint = hint
         self.callers = tuple(callers)
+        while self.range.source.is_library and self.callers:
+            *outer, (_, self.range) = self.callers
+            self.callers = tuple(outer)
         self.in_draft = in_draft
         super().__init__(message)
 

@@ -8,6 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+LIBRARY: Final = "<rekindle library>"
+"""The file name of texts of the package's own, such as functions of Python's library. No error stands in one: its place
+is the line of the user's program that calls the function."""
+
 
 @dataclass(slots=True, frozen=True)
 class TextLimit:
@@ -37,6 +41,11 @@ class Source:
     limit: TextLimit | None = field(default=None, repr=False)
     """What an untrusted text may ask for."""
     _line_starts: Sequence[int] | None = field(default=None, repr=False)
+
+    @property
+    def is_library(self) -> bool:
+        """Whether this is a text of the package's own."""
+        return self.filename == LIBRARY
 
     @property
     def line_starts(self) -> Sequence[int]:
@@ -112,9 +121,10 @@ class SourceRange:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known."""
+        """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known,
+        and in the package's own texts."""
         original = self.original
-        if original.source.filename is None:
+        if original.source.filename is None or original.source.is_library:
             return ""
         return f"{original.source.filename}:{original.line}:{original.column}"
 

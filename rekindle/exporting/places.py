@@ -111,6 +111,8 @@ def stack_trace(steps: tuple[Step, ...], range: SourceRange) -> str:
             continue
         original = place.original
         source = original.source
+        if source.is_library:
+            continue
         text = source.line(source.line_index(original.start)).strip()
         lines.append(f'  File "{source.filename or "<string>"}", line {original.line}, in {step.name}\n    {text}\n')
     return "".join(lines)

@@ -11,7 +11,7 @@ from string import Template
 
 import torch
 
-from rekindle.errors import Source, SourceRange
+from rekindle.errors import LIBRARY, Source, SourceRange
 from rekindle.frontend import builtin_calls
 from rekindle.frontend.emitter import emit_function
 from rekindle.frontend.signatures import declare_schema
@@ -208,7 +208,7 @@ def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, Fu
     They are compiled when they are first looked at.
     """
     resolver = _BuiltinResolver()
-    for statement in parse_module(Source(text)):
+    for statement in parse_module(Source(text, LIBRARY)):
         definition = Def(statement.tree)
         kind = f"{namespace}::{definition.name.name}"
         yield kind, _record(kind, definition, resolver)

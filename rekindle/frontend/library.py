@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
-from rekindle.errors import InternalError, Source, SourceRange
+from rekindle.errors import LIBRARY, InternalError, Source, SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.library_texts import TEXTS, made_of_several
 from rekindle.frontend.signatures import literal_value
@@ -57,7 +57,7 @@ def _function(name: str) -> GenericFunction:
     source = _sources().get(name) or made_of_several(name)
     if source is None:
         raise InternalError(f"the library has no function '{name}'")
-    (statement,) = parse_module(Source(source))
+    (statement,) = parse_module(Source(source, LIBRARY))
     return GenericFunction(name, Def(statement.tree), _LibraryResolver())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.errors import Source, SourceRange
+from rekindle.errors import LIBRARY, Source, SourceRange
 from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
 from rekindle.frontend.emitter import emit_function
 from rekindle.frontend.special_forms import GLOBALS
@@ -45,12 +45,12 @@ class OperatorTexts:
 
     def emit(self, text: str, name: str) -> Graph:
         """The graph of the one function that ``text`` defines."""
-        (statement,) = parse_module(Source(text))
+        (statement,) = parse_module(Source(text, LIBRARY))
         return emit_function(Def(statement.tree), _Resolver(self), name=name)[0]
 
     def helper(self, text: str) -> FunctionRecord:
         """The function that ``text`` defines, compiled when it is first used."""
-        (statement,) = parse_module(Source(text))
+        (statement,) = parse_module(Source(text, LIBRARY))
         definition = Def(statement.tree)
         name = definition.name.name
 

@@ -71,9 +71,14 @@ def _is_internal(filename: str) -> bool:
 
 
 def traceback_through(places: Sequence[Place], tail: TracebackType | None = None) -> TracebackType | None:
-    """A traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them."""
+    """A traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them.
+
+    Functions of the package's own texts have no entry, as those of Python that are written in C have none.
+    """
     result = tail
     for place in reversed(places):
+        if place.range.original.source.is_library and not KEEP_INTERNAL_FRAMES:
+            continue
         _show_to_linecache(place.range)
         result = TracebackType(result, *_frame_at(place))
     try:
