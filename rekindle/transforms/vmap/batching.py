@@ -124,11 +124,11 @@ class Batcher:
             return self.call("own_for_each" if own else "same_for_all", value, batch.size)
         if isinstance(type, ListType) and isinstance(type.element, TensorType):
             return self.call("own_list_for_each" if own else "same_list_for_all", value, batch.size)
-        if type == _DICT:
+        if _DICT.accepts(type):
             return self.call("own_dict_for_each" if own else "same_dict_for_all", value, batch.size)
         if isinstance(type, OptionalType) and isinstance(type.element, TensorType):
             return self.call("same_optional_for_all", value, batch.size)
-        if type == ListType(_OPTIONAL):
+        if ListType(_OPTIONAL).accepts(type):
             return self.call("same_optional_list_for_all", value, batch.size)
         raise NeedsLoop(f"a {type.annotation} that is the same for all examples is needed for each", value.node.range)
 
@@ -302,13 +302,13 @@ class Batcher:
             return self.call(f"example_of_{word_of(type)}", found, index)
         if isinstance(type, TensorType):
             return self.call("example", found, index)
-        if type == _LIST:
+        if _LIST.accepts(type):
             return self.call("example_of_list", found, index)
-        if type == _DICT:
+        if _DICT.accepts(type):
             return self.call("example_of_dict", found, index)
         if type == _OPTIONAL:
             return found if found.type == NONE else self.call("example_of_optional", found, index)
-        if type == ListType(_OPTIONAL):
+        if ListType(_OPTIONAL).accepts(type):
             return self.call("example_of_optional_list", found, index)
         raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
 
@@ -321,11 +321,11 @@ class Batcher:
             return self.call(f"stacked_{word_of(type)}", gathered)
         if isinstance(type, TensorType):
             return self.call("stacked", gathered)
-        if type == _LIST:
+        if _LIST.accepts(type):
             return self.call("stacked_lists", gathered)
-        if type == _DICT:
+        if _DICT.accepts(type):
             return self.call("stacked_dicts", gathered)
-        if type == _GRADIENTS:
+        if _GRADIENTS.accepts(type):
             return self.call("stacked_gradients", gathered)
         raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
 
@@ -410,9 +410,9 @@ class Batcher:
         type = value.type
         if isinstance(type, TensorType) or is_number(type):
             return self.call("chosen", found, indices)
-        if type == _LIST:
+        if _LIST.accepts(type):
             return self.call("chosen_list", found, indices)
-        if type == _DICT:
+        if _DICT.accepts(type):
             return self.call("chosen_dict", found, indices)
         if type == _OPTIONAL:
             return found if found.type == NONE else self.call("chosen_optional", found, indices)

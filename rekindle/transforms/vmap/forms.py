@@ -30,7 +30,7 @@ Dims = int | None | Sequence[Any] | Mapping[str, Any]
 """A dimension, or None, or one of these for each element of a tuple or a list, or for each entry of a dict."""
 
 LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR), DictType(STRING, TENSOR))
-"""What can differ between the examples."""
+"""What can differ between the examples, whatever class Python has in place of a list or a dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def form_of(type: Type, dims: Dims, option: str, what: str) -> Form:
         BatchingError: these do not fit.
     """
     if isinstance(dims, Mapping):
-        if type != DictType(STRING, TENSOR):
+        if not DictType(STRING, TENSOR).accepts(type):
             raise BatchingError(f"{option} has a dict for {what}, which is a {type.annotation}")
         parts = [form_of(TENSOR, dim, option, f"the entry {key!r} of {what}") for key, dim in dims.items()]
         return Form(type, parts=tuple(parts), keys=tuple(dims))
@@ -70,7 +70,7 @@ def form_of(type: Type, dims: Dims, option: str, what: str) -> Form:
         return Form(type, parts=tuple(form_of(TENSOR, dim, option, f"an element of {what}") for dim in dims))
     if option == "out_dims" and is_number(type):
         return Form(type, None if dims is None else 0)
-    if dims is not None and not isinstance(type, TensorType) and type not in LEAVES:
+    if dims is not None and not isinstance(type, TensorType) and not any(leaf.accepts(type) for leaf in LEAVES):
         raise BatchingError(
             f"{option} is {dims} for {what}, which is a {type.annotation}",
             hint="give None for what is the same for all examples" if option == "in_dims" else None,

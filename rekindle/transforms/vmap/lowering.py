@@ -10,7 +10,7 @@ from typing import Final
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.errors import BatchingError
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import ListType, TensorType
+from rekindle.ir.types import DictType, ListType, TensorType, Type
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -87,9 +87,17 @@ def _lower(node: Node, report: BatchingReport) -> None:
         made = _looped(node, source, why)
     with node.graph.inserting_before(node):
         results = node.graph.insert_graph(made, [*node.inputs, *outside])
-    for output, result in zip(node.outputs, results, strict=True):
-        output.replace_all_uses_with(result)
+        for output, result in zip(node.outputs, results, strict=True):
+            output.replace_all_uses_with(_of_its_class(output.type, result))
     node.destroy()
+
+
+def _of_its_class(type: Type, result: Value) -> Value:
+    """``result``, with the class that Python has in place of a list or a dict: helpers return plain ones."""
+    if type == result.type or not isinstance(type, (ListType, DictType)):
+        return result
+    graph = result.node.graph
+    return graph.insert_node(graph.create("prim::unchecked_cast", [result], types=[type])).output
 
 
 def _randomness(node: Node) -> Randomness:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -400,3 +401,35 @@ def test_dims_of_dicts_and_lists_that_do_not_fit() -> None:
     assert str(caught.value).splitlines()[0] == (
         "in_dims is a number or a tuple with an entry for each argument, not a dict"
     )
+
+
+def in_parts(x: Tensor) -> tuple[Tensor, ...]:
+    return torch.split(x, 1)
+
+
+def in_parts_by_branch(x: Tensor) -> tuple[Tensor, ...]:
+    if bool(x.sum() > 1):
+        return torch.split(x, 1)
+    return torch.split(x + 1, 1)
+
+
+def by_name(x: Tensor) -> OrderedDict[str, Tensor]:
+    found = OrderedDict([("b", x + 1)])
+    found["a"] = x * 2
+    return found
+
+
+@pytest.mark.parametrize("program", [in_parts, in_parts_by_branch, by_name], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_tuples_and_ordered_dicts_stay_what_they_are(program: Callable[..., Any], dim: int) -> None:
+    """In the IR they are lists and dicts; by rules, and in a loop over the examples."""
+    x = torch.tensor([[0.0, 1.0], [2.0, 3.0], [0.5, 0.25]])
+    batched = rekindle.vmap(program, out_dims=dim)
+    verify(batched.graph)
+    found, alone = batched(x), [program(each) for each in x]
+    assert type(found) is type(alone[0])
+    if isinstance(found, dict):
+        assert list(found) == ["b", "a"]
+        found, alone = list(found.values()), [list(each.values()) for each in alone]
+    for part, parts in zip(found, zip(*alone, strict=True), strict=True):
+        torch.testing.assert_close(part, torch.stack(parts, dim))
