@@ -19,6 +19,7 @@ from typing import Final
 
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.autodiff.choosing import cheapest_to_keep
 from rekindle.autodiff.reverse import Backward, Scope
 from rekindle.autodiff.steps import can_be_recomputed
@@ -85,7 +86,7 @@ class Ledger:
     def __init__(self, forward: Graph) -> None:
         self.forward = forward
         self._found: dict[Hashable, list[Value]] = {}
-        self._doubtful = _without_value(forward)
+        self._doubtful = may_be_uninitialized(forward)
 
     def find(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
         """The results that ``node``, of a backward graph, has in the forward graph for ``inputs`` there: a copy of it
@@ -111,28 +112,6 @@ class Ledger:
             copy.insert_after(self.forward.param_node)
             found = self._found[key] = list(copy.outputs)
         return found[0]
-
-
-def _without_value(forward: Graph) -> set[Value]:
-    """The values that may have none where they are made, on ways on which nobody uses them."""
-    pending = [node.output for node in forward.find_nodes("prim::Uninitialized")]
-    found = set(pending)
-    while pending:
-        for user, offset in pending.pop().uses:
-            block = user.owning_block
-            made: list[Value] = []
-            if user.kind == "prim::Loop" and offset >= 2:
-                made = [user.outputs[offset - 2], user.blocks[0].inputs[offset - 1]]
-            elif user.kind == "prim::Return" and block is not None and block.owning_node is not None:
-                outer = block.owning_node
-                if outer.kind == "prim::Loop" and offset >= 1:
-                    made = [outer.outputs[offset - 1], block.inputs[offset]]
-                elif outer.kind == "prim::If":
-                    made = [outer.outputs[offset]]
-            fresh = [value for value in made if value not in found]
-            found.update(fresh)
-            pending += fresh
-    return found
 
 
 def _insert_behind(node: Node, within: Block, values: list[Value]) -> None:

@@ -72,6 +72,7 @@ class Cell:
     def finish(self) -> None:
         """Settle the type, which every write may have widened."""
         self.made.output.type = ListType(self.type)
+        self.writes = [each for each in self.writes if not each.is_destroyed]  # those of branches that are left out
         for node, offset in ((self.made, 0), *((write, 2) for write in self.writes)):
             value = node.inputs[offset]
             if value.type != self.type:
@@ -368,6 +369,8 @@ class AttemptEmitter(BranchEmitter):
         saved, loop = environment.tried, self.loop
         left = saved.loop if loop is LoopKind.NONE and saved is not None else loop
         watched = {name for tree, name in self.evidence.watched if tree == id(statement.tree)}
+        if saved is not None:
+            watched |= saved.watched  # the body around learns of assignments here from the cells of this one
         attempt = Attempt(node, environment.frame, left, tree=id(statement.tree), watched=watched)
         environment.tried, self.loop = attempt, LoopKind.NONE
         try:

@@ -11,7 +11,8 @@
 
 A loop may run zero times, or do something before it comes to the node. So only what cannot fail moves, whatever it is
 given: arithmetic of ints, comparisons, what is known of a tensor or a list that nobody writes to. A product of
-matrices stays, since it may raise; and since every iteration gets a tensor of its own.
+matrices stays, since it may raise; and since every iteration gets a tensor of its own. Operators on values that may be
+uninitialised stay after the guards of the loop's body.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import is_immutable
-from rekindle.ir.graph import Block, Graph, Node
+from rekindle.analysis.uninitialized import may_be_uninitialized
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
 from rekindle.passes.changes import may_change
 
@@ -56,6 +58,7 @@ class _Motion:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._aliases: AliasDb | None = None
+        self._uninitialized: set[Value] | None = None
 
     def block(self, block: Block) -> bool:
         changed = False
@@ -81,10 +84,17 @@ class _Motion:
             return False
         types = _ON_NUMBERS.get(node.kind.removeprefix("aten::"))
         if types is not None:
-            return all(value.type in types for value in node.inputs)
+            return all(value.type in types and not self._is_uninitialized(value) for value in node.inputs)
         if node.kind == "aten::len" and isinstance(node.input.type, TensorType):
             return False  # a tensor without dimensions has none
-        return node.kind in _ON_ANYTHING and not any(self._is_written(node, i) for i in range(len(node.inputs)))
+        return node.kind in _ON_ANYTHING and not any(
+            self._is_uninitialized(value) or self._is_written(node, i) for i, value in enumerate(node.inputs)
+        )
+
+    def _is_uninitialized(self, value: Value) -> bool:
+        if self._uninitialized is None:
+            self._uninitialized = may_be_uninitialized(self.graph)
+        return value in self._uninitialized
 
     def _is_written(self, node: Node, index: int) -> bool:
         value = node.inputs[index]

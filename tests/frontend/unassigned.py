@@ -233,6 +233,35 @@ def branch_in_a_try(n: int):
     return y
 
 
+def in_a_try_within_a_try(n: int):
+    try:
+        if n > 2:
+            raise TypeError("early")
+        try:
+            z = checked(n)
+        except IndexError:
+            pass
+        finally:
+            n += 1
+        if n > 1:
+            raise TypeError("late")
+    except TypeError:
+        return z
+    return -1
+
+
+def in_a_branch_that_is_left_out(n: int):
+    z = 3
+    try:
+        if True:
+            z += checked(n)
+        else:
+            z = 0
+    except ValueError:
+        pass
+    return z
+
+
 def jumps_out_of_a_try(n: int):
     for i in range(4):
         try:
@@ -495,3 +524,20 @@ def assigned_by_a_nested_function(c: bool):
     if not c:
         g()
     return y
+
+
+def invariant_in_a_loop(n: int, c: bool):
+    if c:
+        a = 3
+    b = 0
+    for _ in range(n):
+        b += a - 1
+    return b
+
+
+def never_assigned_in_a_loop(n: int):
+    if n > 100:
+        a = 3
+    for _ in range(n):
+        n += sorted([a - a])[0]
+    return n
