@@ -150,7 +150,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], gradients: Sequence[Any], 
         for output, gradient in zip(_flat(outputs), _flat(gradients), strict=True)
         if gradient is not None and output is not None and output.requires_grad
     ]
-    leaves = [value for value in _flat(inputs) if value.requires_grad]
+    leaves = [value for value in _flat(inputs) if value is not None and value.requires_grad]
     found: list[Any] = [None] * len(leaves)
     if pairs and leaves:
         found = list(

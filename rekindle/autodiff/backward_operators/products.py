@@ -24,15 +24,20 @@ def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
     return sum_to(grad @ other.mT, size)
 
 
+def _matrix(tensor: Tensor) -> Tensor:
+    """``tensor`` as a matrix with its last dimension; a size of -1 would not be known of one without elements."""
+    return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
+
+
 @implements("autodiff::matmul_other(Tensor grad, Tensor self, int[] size) -> Tensor")
 def matmul_other(grad: Tensor, self: Tensor, size: Sizes) -> Tensor:
     """The gradient of the second factor of ``torch.matmul``, which has the ``size`` given."""
     if self.dim() == 1:
         return grad * self if len(size) == 1 else (self.unsqueeze(-1) * grad.unsqueeze(-2)).sum_to_size(size)
     if len(size) == 1:
-        return self.reshape(-1, self.shape[-1]).t().mv(grad.reshape(-1))
+        return _matrix(self).t().mv(grad.reshape(-1))
     if len(size) == 2:
-        return self.reshape(-1, self.shape[-1]).t() @ grad.reshape(-1, grad.shape[-1])
+        return _matrix(self).t() @ _matrix(grad)
     return sum_to(self.mT @ grad, size)
 
 
@@ -48,8 +53,8 @@ def linear_input(grad: Tensor, size: Sizes, weight: Tensor) -> Tensor:
 def linear_weight(grad: Tensor, input: Tensor, size: Sizes) -> Tensor:
     """The gradient of the weight of ``torch.nn.functional.linear``."""
     if len(size) == 1:
-        return input.reshape(-1, input.shape[-1]).t().mv(grad.reshape(-1))
-    return grad.reshape(-1, grad.shape[-1]).t() @ input.reshape(-1, input.shape[-1])
+        return _matrix(input).t().mv(grad.reshape(-1))
+    return _matrix(grad).t() @ _matrix(input)
 
 
 @implements("autodiff::inner_back(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)")
@@ -172,7 +177,7 @@ def linear_weight_now(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | N
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
-    return tensors[0] if len(tensors) == 1 else torch.cat([each.reshape(-1, each.shape[-1]) for each in tensors])
+    return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 
 def _one_by_one(grads: Sequence[Tensor], inputs: Sequence[Tensor], size: Sizes) -> Tensor:

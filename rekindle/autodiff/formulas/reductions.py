@@ -27,8 +27,12 @@ def shared_among_equals(grad: Tensor, self: Tensor, result: Tensor, dim: Optiona
     equal = self == result
     return grad * equal / own.summed(equal, dim)
 
+def extreme_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    equal = (self == result).logical_or(self.isnan())
+    return grad * equal / own.summed(equal, None)
+
 backward max, min(grad, self, result) -> self:
-    return shared_among_equals(grad, self, result, None)
+    return extreme_back(grad, self, result)
 
 backward amax, amin(grad, self, dim, keepdim, result) -> self:
     back = own.unreduced(grad, self.size(), dim, keepdim)

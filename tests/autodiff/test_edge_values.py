@@ -1,0 +1,70 @@
+"""Derivatives at values where formulas divide zero by zero: NaN, no elements, results of which only some are used."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+import rekindle
+
+
+def greatest(x: Tensor) -> Tensor:
+    return x.max()
+
+
+def least(x: Tensor) -> Tensor:
+    return x.min()
+
+
+@pytest.mark.parametrize("function", [greatest, least])
+@pytest.mark.parametrize("values", [[1.0, math.nan, 2.0, math.nan], [1.0, 2.0, 2.0, 1.0], [math.inf, 0.0]])
+def test_extremes_share_the_gradient_among_nans(function, values) -> None:
+    x = torch.tensor(values, requires_grad=True)
+    assert torch.equal(rekindle.grad(function)(x.detach()), *torch.autograd.grad(function(x), x))
+
+
+def first_of_unbind(x: Tensor) -> Tensor:
+    return x.unbind()[0] * 2
+
+
+def first_of_chunks(x: Tensor) -> Tensor:
+    return x.chunk(2)[0] * x.sum()
+
+
+def last_of_split(x: Tensor) -> Tensor:
+    return x.split([1, 2])[1].exp()
+
+
+def inverse(x: Tensor) -> Tensor:
+    return torch.linalg.inv(x)
+
+
+def product(x: Tensor) -> Tensor:
+    return x @ x.t() @ x
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        (first_of_unbind, (3,)),
+        (first_of_chunks, (3, 2)),
+        (last_of_split, (3,)),
+        (inverse, (0, 0)),
+        (product, (0, 0)),
+        (product, (2, 0)),
+        (product, (0, 2)),
+    ],
+)
+def test_tangents(function, sizes) -> None:
+    x = torch.arange(1.0, 1 + math.prod(sizes)).reshape(sizes)
+    tangent = torch.cos(x)
+    with forward_ad.dual_level():
+        expected = forward_ad.unpack_dual(function(forward_ad.make_dual(x, tangent)))
+    value, found = rekindle.jvp(function, (0,))(x, (tangent,))
+    assert torch.equal(value, expected.primal)
+    assert torch.allclose(found, expected.tangent)
+    assert found.shape == expected.tangent.shape
