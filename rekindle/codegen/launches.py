@@ -7,6 +7,7 @@ matters to the kernel, such as which are equal, which are 1, and which follow ea
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from array import array
@@ -92,6 +93,16 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
 # ------------------------------------------------------------------------------------------------------------ launches
 
 
+def _is_out_of_range(number: float) -> bool:
+    if isinstance(number, float):
+        return not -_GREATEST <= number <= _GREATEST and math.isfinite(number)
+    return not -(2**63) <= number < 2**63
+
+
+_GREATEST: Final = 3.4028234663852886e38
+"""Of float32."""
+
+
 @dataclass(slots=True, frozen=True)
 class Launch:
     """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
@@ -106,7 +117,7 @@ class Launch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """The results; None if an index is out of bounds."""
+        """The results; None if an index or a number is out of bounds."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
         ]
@@ -116,7 +127,9 @@ class Launch:
 
     def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> bool:
         """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. False if an index
-        is out of bounds."""
+        is out of bounds, or a number: an int beyond 64 bits, a float that PyTorch may refuse to convert to a dtype."""
+        if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
+            return False
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
         numbers = b"".join(
             array("d" if isinstance(each, float) else "q", [each]).tobytes()

@@ -265,6 +265,9 @@ class _Lowering:
                 raise Unsupported("a normalisation of a tensor with gaps, or of another memory format")
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
+        for name, argument in zip(names, arguments, strict=True):
+            if isinstance(argument, Number):
+                _refuse_overflow(argument, common, name in rule.wrapped and not rule.conditions)
         dtype = common
         if rule.result is Result.TRUTH:
             dtype = torch.bool
@@ -448,6 +451,17 @@ def _dtype(given: Number) -> torch.dtype:
     if dtype is None:
         raise Unsupported("a dtype that is not known")
     return dtype
+
+
+def _refuse_overflow(number: Number, dtype: torch.dtype, is_operand: bool) -> None:
+    """Refuse constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype`` that
+    are no operands, such as the bounds of a clamp, for which it raises."""
+    value = number.value
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise Unsupported("an int beyond 64 bits")
+    if isinstance(value, float) and not is_operand and math.isfinite(value) and dtype.is_floating_point:
+        if abs(value) > torch.finfo(dtype).max:
+            raise Unsupported(f"a number beyond the range of {dtype}")
 
 
 def _constant(node: Node) -> Any:

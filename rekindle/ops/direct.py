@@ -9,6 +9,7 @@ in the IR: these are behind what is passed, or the overload is called the other 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ _NN: Final[Any] = torch._C._nn
 
 # By the number of arguments, all of which are passed by position; those behind are left to their defaults.
 _UNARY: Final = (
-    *("abs", "acos", "all", "any", "argmax", "argmin", "asin", "atan", "bitwise_not", "ceil", "clone", "cos", "cosh"),
+    *("abs", "acos", "all", "any", "argmax", "argmin", "asin", "atan", "ceil", "clone", "cos", "cosh"),
     *("detach", "erf", "erfc", "exp", "exp2", "expm1", "floor", "frac", "isfinite", "isinf", "isnan", "log", "log10"),
     *("log1p", "log2", "logical_not", "max", "mean", "min", "neg", "nonzero", "ones_like", "prod", "reciprocal"),
     *("relu", "round", "rsqrt", "selu", "sgn", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "squeeze", "sum"),
@@ -82,6 +83,7 @@ def _table() -> Iterator[tuple[str, tuple[Operation, int]]]:
         yield f"aten::{name}", (getattr(Tensor, name.partition(".")[0]), count)
     for name, count in _LAYERS:
         yield f"aten::{name}", (getattr(_NN, name), count)
+    yield "aten::bitwise_not", (operator.invert, 1)  # whose errors are those of ``~x``, as it is mostly written
 
 
 DIRECT: Final[dict[str, tuple[Operation, int]]] = dict(_table())

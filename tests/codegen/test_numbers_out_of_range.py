@@ -1,0 +1,78 @@
+"""Numbers that PyTorch cannot convert to a Tensor's dtype: kernels leave them to the operators, which raise."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import rekindle
+
+BIG = 2**63
+
+
+def clamped(x):
+    return (x * 2).clamp(min=1e300)
+
+
+def filled(x):
+    return x.masked_fill(x > 0, 1e300) * 2
+
+
+def chosen(x):
+    return torch.where(x > 0, x, -1e300) + 1
+
+
+def leaky(x):
+    return F.leaky_relu(x * 2, 1e300)
+
+
+def with_a_factor(x):
+    return torch.add(x * 2, x, alpha=1e300)
+
+
+def multiplied(x):
+    return x * 1e300 + 1
+
+
+def compared(x):
+    return (x * 2) > BIG
+
+
+def scaled(x):
+    return (x * 2) * BIG
+
+
+def limited(x):
+    return x.clamp(max=BIG) * 1
+
+
+def infinite(x):
+    return (x * 2).clamp(min=float("-inf"), max=float("inf"))
+
+
+def inverted(x):
+    return ~x
+
+
+def _outcome(function, x):
+    try:
+        return function(x)
+    except (RuntimeError, TypeError) as error:
+        return type(error), str(error).partition("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(clamped, filled, chosen, leaky, with_a_factor, multiplied, compared, scaled, limited, infinite),
+        inverted,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_as_eager(function, dtype):
+    compiled = rekindle.script(function)
+    x = torch.tensor([1.0, -1.0], dtype=dtype)
+    for _ in range(5):
+        assert str(_outcome(compiled, x)) == str(_outcome(function, x))
