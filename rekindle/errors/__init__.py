@@ -46,6 +46,7 @@ from rekindle.errors.frames import (
     CompilationFrame as CompilationFrame,
     compiling as compiling,
     current_frames as current_frames,
+    forget_failures as forget_failures,
     known_failure as known_failure,
     remember_failure as remember_failure,
 )

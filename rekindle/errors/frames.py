@@ -53,6 +53,11 @@ def remember_failure(what: object, error: Exception) -> None:
         _frames.failures[what] = error
 
 
+def forget_failures() -> None:
+    """Forget all failures of this compilation: a fact has changed on which they may rest."""
+    _frames.failures.clear()
+
+
 def known_failure(what: object) -> Exception | None:
     """Why ``what`` could not be compiled earlier in this compilation."""
     return _frames.failures.get(what)

@@ -3,7 +3,7 @@ attributes these have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
@@ -14,7 +14,7 @@ from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import NONE, TENSOR, ClassType, Type, unshaped
+from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 
 
 def construct(
@@ -83,15 +83,21 @@ class InitBinding:
     """``self`` of ``__init__``: the first assignment of an attribute makes it a slot of the class.
 
     ``declared`` are the types that the body of the class declares. ``assumed`` are the parameters that were taken for
-    Tensors because they have no annotation.
+    Tensors because they have no annotation. ``find_method`` finds the methods that ``__init__`` calls, which may make
+    attributes as well; None where there is none of that name.
     """
 
     def __init__(
-        self, type: ClassType, declared: Mapping[str, Type] | None = None, assumed: frozenset[str] = frozenset()
+        self,
+        type: ClassType,
+        declared: Mapping[str, Type] | None = None,
+        assumed: frozenset[str] = frozenset(),
+        find_method: Callable[[Value, str], SugaredValue | None] = lambda value, name: None,
     ) -> None:
         self._type = type
         self.declared = declared or {}
         self.assumed = assumed
+        self.find_method = find_method
 
     @property
     def type(self) -> ClassType:
@@ -144,6 +150,9 @@ class ObjectInMaking(SugaredValue):
             raise UndefinedNameError(
                 f"attribute '{name}' of '{self.type.basename}' is used before __init__ has assigned it", range
             )
+        method = self.binding.find_method(self.value, name)
+        if method is not None:
+            return method
         return self.simple.attribute(range, graph, name)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -164,13 +173,13 @@ class ObjectInMaking(SugaredValue):
                 range,
                 cause=Cause.INVALID_CLASS,
             )
-        self._add(range, name, type)
+        self._add(range, name, type, is_declared=True)
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         if name not in self.type.attributes and name not in self.type.properties:
             declared = self.binding.declared.get(name)
             if declared is not None:
-                self._add(range, name, declared)
+                self._add(range, name, declared, is_declared=True)
             else:
                 self._add_from_value(range, graph, name, value)
         self.simple.set_attribute(range, graph, name, value)
@@ -190,8 +199,6 @@ class ObjectInMaking(SugaredValue):
 
     def _note(self, name: str, value: Value) -> str | None:
         """What to tell a person whom the type of the attribute surprises."""
-        if value.type == NONE:
-            return f"declare what else it may be in __init__: self.{name}: Optional[…] = None"
         if value.node.kind == "prim::EmptyListLiteral":
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None
@@ -199,7 +206,7 @@ class ObjectInMaking(SugaredValue):
             return f"parameter '{given}' of __init__ was taken for a Tensor because it has no annotation"
         return None
 
-    def _add(self, range: SourceRange, name: str, type: Type) -> None:
+    def _add(self, range: SourceRange, name: str, type: Type, *, is_declared: bool = False) -> None:
         if name in self.type.attributes:
             return
         if name.startswith("__") and not name.endswith("__"):
@@ -224,7 +231,7 @@ class ObjectInMaking(SugaredValue):
                 cause=Cause.INVALID_CLASS,
             )
         self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
-        self.type.add_attribute(name, type)
+        self.type.add_attribute(name, type, is_declared=is_declared)
 
     # --------------------------------------------------------------------------------------------- as any other object
 

@@ -8,6 +8,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.redefinition import rely_on
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import (
     INT,
@@ -25,6 +26,8 @@ from rekindle.ir.types import (
 
 def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
     """Insert ``prim::GetAttr[name=…](%object)``."""
+    if graph.none_checks is not None:
+        rely_on(object.type, name)
     node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
     # Items of containers are called by their numbers, which are the names of values without one.
     return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 
@@ -37,6 +37,7 @@ from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TE
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
+from rekindle.ir.redefinition import rely_on, widen_attribute
 from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
@@ -196,6 +197,9 @@ class SimpleValue(SugaredValue):
                 range,
                 hint=f"give it a value in __init__: self.{name} = …",
             )
+        if graph.none_checks is not None:
+            rely_on(type, name)
+            widen_attribute(type, name, value.type)
         converted = convert_value(graph, value, expected, range)
         if not converted.type.is_subtype_of(expected):
             raise TypeMismatchError(
@@ -219,7 +223,10 @@ class SimpleValue(SugaredValue):
             )
 
     def attribute_type(self, name: str) -> Type | None:
-        return self.value.type.attribute_type(name) if isinstance(self.value.type, ClassType) else None
+        if not isinstance(self.value.type, ClassType):
+            return None
+        rely_on(self.value.type, name)
+        return self.value.type.attribute_type(name)
 
     # ----------------------------------------------------------------------------------------- calling
 
@@ -432,6 +439,8 @@ python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
     """Attribute ``name`` of an object of class ``type``: a slot, a constant, a method or a property."""
+    if name in type.generic_methods:
+        return cast("SugaredValue", type.generic_methods[name](value))
     if name in type.methods:
         return MethodValue(value, type.methods[name])
     if name in type.static_methods:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rekindle.errors import (
     CompileError,
@@ -17,14 +17,24 @@ from rekindle.errors import (
 )
 from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
+from rekindle.ir.redefinition import Redefinition, being_defined, inherit_reliance
 from rekindle.ir.schema import FunctionSchema
+
+if TYPE_CHECKING:
+    from rekindle.ir.types import ClassType
 
 COMPILING = threading.RLock()
 """Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""
 
 
+class _Referable:
+    """The base of slotted classes with weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(slots=True, eq=False)
-class FunctionRecord:
+class FunctionRecord(_Referable):
     """A function or a method: its qualified name, graph and schema.
 
     ``definer`` fills in graph and schema when they are first asked for, so that functions are compiled on demand.
@@ -48,7 +58,11 @@ class FunctionRecord:
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
+    relies_on: set[tuple[ClassType, str]] = field(default_factory=set, repr=False)
+    """The attributes whose types the graph rests on: those that may still get a wider one."""
     _state: str = "undefined"
+    _last_definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    """What compiles it again, where it relies on such attributes."""
 
     @property
     def basename(self) -> str:
@@ -91,6 +105,15 @@ class FunctionRecord:
         self._schema = schema
         self.binder = self.runner = None
 
+    def forget_definition(self) -> None:
+        """Have the function compiled again when it is next used."""
+        if self._state == "defined" and self._last_definer is not None:
+            self.definer = self._last_definer
+            self._graph = None
+            self.declare(None)
+            self.executable = None
+            self._state = "undefined"
+
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
         """Compile the function now, if that has not been done.
 
@@ -101,6 +124,8 @@ class FunctionRecord:
         if self._state != "defined" and definer is not None:
             with COMPILING, no_collection():
                 self._define_now(definer, called_from)
+        if self.relies_on:
+            inherit_reliance(self)
 
     def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
         if self._state == "defined":
@@ -118,7 +143,20 @@ class FunctionRecord:
         failure = known_failure(self)
         if failure is not None:
             raise failure
+        while not self._define_once(definer, called_from):
+            continue
+        self._state = "defined"
+        self.definer = None  # it may hold the unit, or the module, that holds this function
+        if self.relies_on:
+            self._last_definer = definer
+            for owner, name in self.relies_on:
+                owner.attributes[name].users.add(self)
+
+    def _define_once(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> bool:
+        """Compile the function; returns False where that has to begin again."""
         self._state = "defining"
+        self.relies_on.clear()
+        being_defined.append(self)
         try:
             with compiling(self.basename, called_from):
                 definer(self)
@@ -126,8 +164,14 @@ class FunctionRecord:
             self._state = "undefined"
             remember_failure(self, error)
             raise
+        except Redefinition as again:
+            self._state = "undefined"
+            if again.record is not self:
+                raise
+            return False
         except BaseException:
             self._state = "undefined"
             raise
-        self._state = "defined"
-        self.definer = None  # it may hold the unit, or the module, that holds this function
+        finally:
+            being_defined.pop()
+        return True

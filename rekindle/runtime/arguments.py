@@ -11,15 +11,18 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableSet, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
+from weakref import ref
 
 import torch
 
+from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import ArgumentError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import NONE, ClassType, DictType, InterfaceType, ListType, OptionalType, Type, mismatch_note
+from rekindle.passes.inlining import inline
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
     NoMatch,
@@ -48,9 +51,21 @@ def binder_of(record: FunctionRecord) -> Binder:
     """What binds the arguments of a function, made when it is first called."""
     found = record.binder
     if not isinstance(found, Binder):
+        schema = record.schema  # compiling the function tells where it is from
         rules = TORCHSCRIPT_RULES if record.is_from_archive else PYTHON_RULES
-        found = record.binder = Binder(record.schema, rules)
+        writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
+        found = record.binder = Binder(schema, rules, writes_to)
     return found
+
+
+def _writes_to(held: ref[FunctionRecord], index: int) -> bool:
+    """Return whether the function may write to its argument at ``index``, or to something in it."""
+    record = held()
+    if record is None:
+        return False
+    graph = record.graph.copy()
+    inline(graph)
+    return AliasDb(graph).has_writers(graph.inputs[index])
 
 
 Runner = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
@@ -64,8 +79,15 @@ class Binder:
     comparison.
     """
 
-    def __init__(self, schema: FunctionSchema, numbers: NumberRules = PYTHON_RULES) -> None:
+    def __init__(
+        self,
+        schema: FunctionSchema,
+        numbers: NumberRules = PYTHON_RULES,
+        writes_to: Callable[[int], bool] | None = None,
+    ) -> None:
         self.schema = schema
+        self._writes_to = writes_to
+        """Whether the function may write to an argument, by its index. If so, it takes no converted copy."""
         self._converters = [converter_for(argument.type, numbers) for argument in schema.arguments]
         self._copies_defaults = numbers is TORCHSCRIPT_RULES
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
@@ -115,10 +137,22 @@ class Binder:
 
     def _convert(self, index: int, value: Any) -> Any:
         try:
-            return self._converters[index](value)
+            taken = self._converters[index](value)
         except NoMatch as why:
             problem = self._describe(index, value, why)
+        else:
+            found = None if self._writes_to is None or taken is value else _copied(value, taken)
+            if found is None or self._writes_to is None or not self._writes_to(index):
+                return taken
+            problem = self._describe_copy(index, value, *found)
         raise ArgumentError(problem)
+
+    def _describe_copy(self, index: int, value: object, container: object, item: object) -> str:
+        kind = self.schema.arguments[index].type.annotation
+        problem = f"{self._place(index)} takes {kind}, but got {describe(value)}: the function writes to the argument, "
+        name = type(container).__qualname__
+        text = self._text(f"{problem}and would write to a copy, in which {describe(item)} is converted")
+        return f"{text}\nHint: pass a {name} that holds the declared types"
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Arguments in the order of the schema, defaults where none is given."""
@@ -159,10 +193,14 @@ class Binder:
         is_method = first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
         return 1 if is_method else 0
 
-    def _describe(self, index: int, value: object, why: NoMatch) -> str:
+    def _place(self, index: int) -> str:
         argument = self.schema.arguments[index]
         position = f" (position {index + 1 - self._hidden})" if not argument.kwarg_only else ""
-        problem = f"argument '{argument.name}'{position} takes {argument.type.annotation}, but got {describe(value)}"
+        return f"argument '{argument.name}'{position}"
+
+    def _describe(self, index: int, value: object, why: NoMatch) -> str:
+        argument = self.schema.arguments[index]
+        problem = f"{self._place(index)} takes {argument.type.annotation}, but got {describe(value)}"
         if why.path:
             problem += f", in which {argument.name}{why.path} is {describe(why.value)} instead of {why.type.annotation}"
         found = class_of(why.value)
@@ -180,6 +218,23 @@ class Binder:
 
     def _text(self, problem: str) -> str:
         return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"
+
+
+def _copied(given: object, taken: object) -> tuple[object, object] | None:
+    """Return the list or dict within ``given`` of which ``taken`` holds a converted copy, and an item of it that was
+    converted; None where there is none."""
+    if given is taken:
+        return None
+    if isinstance(given, dict) and isinstance(taken, dict):
+        pairs = [*zip(given, taken, strict=True), *zip(given.values(), taken.values(), strict=True)]
+    elif isinstance(given, (list, tuple)) and isinstance(taken, (list, tuple)):
+        pairs = list(zip(given, taken, strict=True))
+    else:
+        return None
+    within = next(filter(None, (_copied(one, other) for one, other in pairs)), None)
+    if within is not None or isinstance(given, tuple):
+        return within
+    return given, next((one for one, other in pairs if one is not other), None)
 
 
 def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import enum
 import inspect
 import sys
 import typing
+from collections.abc import Iterable
 from functools import partial
 from types import FunctionType
 from typing import Any, Final
@@ -31,12 +32,13 @@ from rekindle.errors import (
 )
 from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import ClassType, Property, Type, keep_type, kept_type
+from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
+from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.runtime import conversion
@@ -56,8 +58,12 @@ from rekindle.scripting.dataclass_methods import (
     is_frozen,
 )
 from rekindle.scripting.functions import record_of
+from rekindle.scripting.generic_functions import may_be_generic
+from rekindle.scripting.generic_methods import MethodOfObject
+from rekindle.scripting.init_parameters import learn_parameters, shown_parameters
 from rekindle.scripting.interfaces import check_implements, is_interface
 from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.open_parameters import open_parameters
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
 from rekindle.scripting.resolver import PythonResolver, closure_of
@@ -114,7 +120,7 @@ def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> Class
     if isinstance(found, ClassType):
         return found
     _check(cls, range)
-    type = ClassType(unique_name(qualified_name(cls)), python_class=cls)
+    type = ClassType(unique_name(qualified_name(cls)), python_class=cls, is_open=True)
     keep_type(cls, type)
     try:
         _Filler(cls, type).fill(range)
@@ -214,9 +220,15 @@ class _Filler:
         self.init = init if isinstance(init, FunctionType) else None
         closure = {} if self.init is None else closure_of(self.init)
         module = sys.modules.get(cls.__module__)
-        self.given: dict[str, dict[str, Type]] = {}
+        self.given: dict[str, dict[str, ClassAttribute]] = {}
         """The attributes that an ``__init__`` that is inherited has been found to give, by its name."""
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
+        self.specialised: dict[FunctionType, GenericFunction] = {}
+        """The methods that are compiled for what calls pass."""
+        self.makers: list[FunctionRecord] = []
+        """The methods that ``__init__`` calls, which may make attributes."""
+        self.generated: list[str] = []
+        """The methods that ``@dataclass`` writes."""
 
     def fill(self, range: SourceRange) -> None:
         annotations = {
@@ -229,11 +241,11 @@ class _Filler:
             for name, annotation in annotations.items()
             if not _is_constant_of_class(name, annotation, self.cls)
         }
-        generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
+        generated = self.generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
         self.type.is_frozen = is_frozen(self.cls)
         if "__init__" in generated:
             for item in dataclasses.fields(self.cls):
-                self.type.add_attribute(item.name, declared[item.name])
+                self.type.add_attribute(item.name, declared[item.name], is_declared=True)
         for name, (member, owner) in members_of(self.cls).items():
             if name not in generated and not ("__init__" in generated and name in declared):
                 self._member(name, member, owner, declared, range)
@@ -241,8 +253,7 @@ class _Filler:
             self.type.methods[name] = self._generated(name, declared)
         if self.init is not None:
             if "__init__" not in generated:
-                binding = InitBinding(self.type, declared, _without_annotation(self.init))
-                record = self._record("__init__", self.init, self.owner_of_init, binding, declared)
+                record = self._record("__init__", self.init, self.owner_of_init, declared)
                 self.type.methods["__init__"] = record
             self.type.methods["__init__"].ensure_defined(range)
 
@@ -261,6 +272,8 @@ class _Filler:
             made = dataclasses.is_dataclass(self.cls) and _is_written_by_dataclass(member)
             if not made and not is_left_to_python(member):
                 type.methods[name] = self._record(name, member, owner)
+                if _takes_unannotated(member):
+                    type.generic_methods[name] = partial(self._method_of, name, member, owner)
         elif isinstance(member, staticmethod):
             if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
                 type.static_methods[name] = record_of(member.__func__)
@@ -295,7 +308,7 @@ class _Filler:
             raise TypeMismatchError(
                 f"'{name}' of '{self.cls.__name__}' is declared {type.annotation}, but its value is {value!r}", range
             )
-        self.type.add_attribute(name, type)
+        self.type.add_attribute(name, type, is_declared=True)
 
     def _generated(self, name: str, declared: dict[str, Type]) -> FunctionRecord:
         binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)
@@ -319,9 +332,9 @@ class _Filler:
         name = unique_name(qualified_name(function))
         return FunctionRecord(name, definer=define, docstring=function.__doc__)
 
-    def inherited(self, name: str, after: type, declared: dict[str, Type] | None) -> FunctionRecord | None:
-        """The method that ``super()`` gives in the class ``after``, compiled for these objects; None where no class
-        behind it has one. ``declared`` are the types of attributes, where ``__init__`` is being compiled."""
+    def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
+        """The method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None where
+        no class after it has one. ``declared`` are the types of attributes, where ``__init__`` is being compiled."""
         order = lineage(self.cls)
         for owner in order[order.index(after) + 1 :]:
             member = vars(owner).get(name)
@@ -329,24 +342,52 @@ class _Filler:
                 known = f"{name}__{owner.__name__}"
                 record = self.type.methods.get(known)
                 if record is None:
-                    binding = None
-                    if name == "__init__" and declared is not None:
-                        binding = InitBinding(self.type, declared, _without_annotation(member))
-                    record = self._record(known, member, owner, binding, declared)
+                    record = self._record(known, member, owner, declared)
                     self.type.methods[known] = record
-                return record
+                if declared is not None:
+                    return _MethodInMaking(value, record, self, member)
+                return (
+                    self._method_of(known, member, owner, value)
+                    if _takes_unannotated(member)
+                    else MethodValue(value, record)
+                )
             if member is not None:
                 return None
         return None
+
+    def _method_of(self, name: str, function: FunctionType, owner: type, value: Value) -> SugaredValue:
+        """The method of the object ``value``, which is compiled for its arguments where it does not declare them."""
+        return MethodOfObject(
+            SimpleValue(value),
+            value,
+            self.specialised,
+            qualified_name(self.cls),
+            function,
+            lambda: (self.type.methods[name],),
+            {"super": _Super(self, owner, None)},
+            {owner.__name__: owner, self.cls.__name__: self.cls},
+        )
+
+    def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
+        """The method ``name`` as ``__init__`` calls it."""
+        member, owner = members_of(self.cls).get(name, (None, self.cls))
+        if not isinstance(member, FunctionType) or name not in self.type.methods or name in self.generated:
+            return None
+        record = self.type.methods[name]
+        if record not in self.makers and not record.is_defined and not record.is_being_defined:
+            record = self.type.methods[name] = self._record(name, member, owner, declared)
+            self.makers.append(record)
+        return _MethodInMaking(value, record, self, member) if record in self.makers else None
 
     def _record(
         self,
         name: str,
         function: FunctionType,
         owner: type,
-        binding: SelfBinding | None = None,
         declared: dict[str, Type] | None = None,
     ) -> FunctionRecord:
+        """The record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it may
+        make attributes, and its parameters have the types that calls show."""
         own = {owner.__name__: owner, self.cls.__name__: self.cls}
 
         def define(record: FunctionRecord) -> None:
@@ -354,9 +395,14 @@ class _Filler:
                 raise UnsupportedError(
                     f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
                 )
-            binding_of_self = binding or ObjectBinding(self.type)
             forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
-            compile_function(record, function, self_binding=binding_of_self, forms=forms, names=own)
+            if declared is None:
+                compile_function(record, function, self_binding=ObjectBinding(self.type), forms=forms, names=own)
+                return
+            shown = shown_parameters(self.cls, function)
+            assumed = _without_annotation(function).difference(shown)
+            binding = InitBinding(self.type, declared, assumed, partial(self._method_in_making, declared))
+            compile_function(record, function, dict(shown), self_binding=binding, forms=forms, names=own)
 
         return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
 
@@ -368,6 +414,14 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
     return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
+
+
+def _takes_unannotated(function: FunctionType) -> bool:
+    """Whether the method has parameters, ``self`` aside, of which it declares no type."""
+    return may_be_generic(function) and any(
+        item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
+        for item in list(inspect.signature(function).parameters.values())[1:]
+    )
 
 
 def _without_annotation(function: FunctionType) -> frozenset[str]:
@@ -393,12 +447,10 @@ class _Super(SugaredValue):
         return f"super() of '{self.owner.__name__}'" if inherits else "super() of a class that inherits from nothing"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        record = self.filler.inherited(name, self.owner, self.declared)
-        if record is None:
+        found = self.filler.inherited(name, self.owner, self.declared, graph.inputs[0])
+        if found is None:
             return self if name == "__init__" else super().attribute(range, graph, name)
-        if self.declared is not None and name == "__init__":
-            return _InheritedInit(graph.inputs[0], record, self.filler)
-        return MethodValue(graph.inputs[0], record)
+        return found
 
     def call(self, call: Call) -> SugaredValue:
         if call.args or call.kwargs:
@@ -409,25 +461,41 @@ class _Super(SugaredValue):
         return graph.insert_constant(None, range=range)
 
 
-class _InheritedInit(MethodValue):
-    """``super().__init__``, which gives the object attributes each time that it is called: emission of the caller may
-    begin again, and forget them."""
+class _MethodInMaking(MethodValue):
+    """A method that ``__init__`` runs, ``super().__init__`` or ``self.reset``. It makes attributes each time that it is
+    called: emission of the caller may begin again, and forget them."""
 
-    def __init__(self, value: Value, record: FunctionRecord, filler: _Filler) -> None:
+    def __init__(self, value: Value, record: FunctionRecord, filler: _Filler, function: FunctionType) -> None:
         super().__init__(value, record)
         self.record = record
         self.filler = filler
+        self.function = function
 
     def call(self, call: Call) -> SugaredValue:
         type = self.filler.type
+        given = self.filler.given.setdefault(self.record.name, {})
+        is_new = not is_relied_on(type)
+        if (
+            learn_parameters(self.filler.cls, self.function, call.args, call.kwargs, may_replace=is_new)
+            and self.record.is_defined
+        ):
+            forget_attributes(type, given)
+            self.record.forget_definition()
+            given.clear()
         before = set(type.attributes)
         self.record.ensure_defined(call.range)
-        given = self.filler.given.setdefault(self.record.name, {})
-        given.update((name, item.type) for name, item in type.attributes.items() if name not in before)
+        given.update((name, item) for name, item in type.attributes.items() if name not in before)
         for name, known in given.items():
-            if name not in type.attributes:
-                type.add_attribute(name, known)
+            type.attributes.setdefault(name, known)
         return super().call(call)
+
+
+def forget_attributes(type: ClassType, names: Iterable[str]) -> None:
+    """Forget attributes that ``__init__`` makes, and what was compiled with them."""
+    found = [name for name in names if name in type.attributes]
+    forget_users(type, found)
+    for name in found:
+        del type.attributes[name]
 
 
 class PythonClassValue(ClassValue):
@@ -445,7 +513,31 @@ class PythonClassValue(ClassValue):
         return super().attribute(range, graph, name)
 
     def call(self, call: Call) -> SugaredValue:
+        init = inspect.getattr_static(self.cls, "__init__", None)
+        known = kept_type(self.cls)
+        is_new = not isinstance(known, ClassType) or not is_relied_on(known)
+        if isinstance(init, FunctionType) and learn_parameters(
+            self.cls, init, call.args, call.kwargs, may_replace=is_new
+        ):
+            _make_again(self.cls, call.range)
         return construct(script_class(self.cls, call.range), call.range, call.graph, call.args, call.kwargs)
+
+
+def _make_again(cls: type, range: SourceRange) -> None:
+    """Compile ``__init__`` again, with what calls have shown of its parameters.
+
+    Raises:
+        Redefinition: a function that is being compiled uses the attributes that it had.
+    """
+    type = kept_type(cls)
+    init = type.methods.get("__init__") if isinstance(type, ClassType) else None
+    if not isinstance(type, ClassType) or init is None or not init.is_defined:
+        return
+    names = [name for name in type.attributes if type.may_widen(name)]
+    forget_attributes(type, names)
+    init.forget_definition()
+    init.ensure_defined(range)
+    restart_users(type, names)
 
 
 def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:

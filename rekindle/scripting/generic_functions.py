@@ -11,9 +11,10 @@ from typing import Any, Final
 from rekindle.errors import SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import TENSOR
+from rekindle.ir.types import TENSOR, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
@@ -76,6 +77,26 @@ def says_too_little(
     return any(name in assumed and not item.type.is_subtype_of(TENSOR) for name, item in given)
 
 
+def fits_assumptions(
+    function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
+) -> bool:
+    """Whether the arguments of a call of the method are of the types that its parameters have without annotations: a
+    Tensor, or the type of the default."""
+    _, inner = unwrapped(function)
+    names = _parameters(inner)
+    if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):
+        return False
+    defaults, annotated = default_arguments(inner), annotations_of(inner)
+    if any(defaults[name] is None and name not in annotated for name in defaults):
+        return False
+    given = [*zip(names[1:], args, strict=False), *((item.name or "", item) for item in kwargs)]
+    return all(
+        item.type.is_subtype_of(TENSOR) if name not in defaults else unshaped(item.type) == infer_type(defaults[name])
+        for name, item in given
+        if name not in annotated
+    )
+
+
 def generic_function(function: types.FunctionType) -> GenericFunction:
     """The function as one that is compiled for what it is given; the same at each call."""
     kept = vars(function).get(_KEPT)
@@ -88,14 +109,17 @@ def generic_function(function: types.FunctionType) -> GenericFunction:
 
 
 def make_generic(
-    function: types.FunctionType, name: str, forms: Mapping[str, SugaredValue] | None = None
+    function: types.FunctionType,
+    name: str,
+    forms: Mapping[str, SugaredValue] | None = None,
+    names: Mapping[str, object] | None = None,
 ) -> GenericFunction:
     """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
-    resolver = PythonResolver.of_function(inner, forms=forms)
+    resolver = PythonResolver.of_function(inner, forms=forms, names=names)
     told, result = annotated_types(inner, definition, resolver)
     return GenericFunction(
         definition.name.name,

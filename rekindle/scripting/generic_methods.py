@@ -1,4 +1,4 @@
-"""Methods of modules: those that do not say themselves all that they take
+"""Methods of objects and modules: those that do not say themselves all that they take
 (:mod:`rekindle.scripting.generic_functions`), and those that are fixed, as in a trace."""
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
-from rekindle.program.names import qualified_name
 from rekindle.scripting.decorators import unwrapped
-from rekindle.scripting.generic_functions import call_bound, make_generic, says_too_little
+from rekindle.scripting.generic_functions import call_bound, fits_assumptions, make_generic, says_too_little
 from rekindle.scripting.module_types import ConcreteModuleType
 
 _made: weakref.WeakKeyDictionary[ConcreteModuleType, dict[FunctionType, GenericFunction]] = weakref.WeakKeyDictionary()
@@ -27,24 +27,34 @@ def was_specialised(concrete: ConcreteModuleType, function: FunctionType) -> boo
     return found is not None and bool(found.records)
 
 
+def made_for(concrete: ConcreteModuleType) -> dict[FunctionType, GenericFunction]:
+    """Return the methods of such modules that are compiled for what calls pass."""
+    return _made.setdefault(concrete, {})
+
+
 class GenericMethod(MethodValue):
-    """A method of a module that may have to be compiled for what a call gives it."""
+    """A method of an object that may have to be compiled for what a call passes. ``made`` keeps what is compiled,
+    ``names`` are objects that the method may name though Python does not see them there."""
 
     def __init__(
         self,
-        module: SugaredValue,
+        itself: SugaredValue,
         value: Value,
-        concrete: ConcreteModuleType,
+        made: dict[FunctionType, GenericFunction],
+        owner: str,
         function: FunctionType,
         find: Callable[[], tuple[FunctionRecord, ...]],
         forms: Mapping[str, SugaredValue],
+        names: Mapping[str, object] | None = None,
     ) -> None:
-        self.module = module
+        self.itself = itself
         self.object = value
-        self.concrete = concrete
+        self.made = made
+        self.owner = owner
         self.function = function
         self.find = find
         self.forms = forms
+        self.names = names
 
     @property
     def methods(self) -> tuple[FunctionRecord, ...]:  # type: ignore[override]
@@ -59,11 +69,15 @@ class GenericMethod(MethodValue):
         return True
 
     def call(self, call: Call) -> SugaredValue:
-        if says_too_little(self.function, call.args, call.kwargs, 1):
+        if self.has_to_specialise(call.args, call.kwargs):
             values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
             named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
             return self._call_generic(call.range, call.graph, values, named)
         return super().call(call)
+
+    def has_to_specialise(self, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]) -> bool:
+        """Return whether the method is to be compiled for these arguments."""
+        return says_too_little(self.function, args, kwargs, 1)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
@@ -75,12 +89,18 @@ class GenericMethod(MethodValue):
     def _call_generic(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords
     ) -> SugaredValue:
-        of_type = _made.setdefault(self.concrete, {})
-        generic = of_type.get(self.function)
+        generic = self.made.get(self.function)
         if generic is None:
-            name = f"{qualified_name(self.concrete.python_class)}_{self.function.__name__}"
-            generic = of_type[self.function] = make_generic(self.function, name, self.forms)
-        return call_bound(generic, self.function, range, graph, [self.module, *args], kwargs)
+            name = f"{self.owner}_{self.function.__name__}"
+            generic = self.made[self.function] = make_generic(self.function, name, self.forms, self.names)
+        return call_bound(generic, self.function, range, graph, [self.itself, *args], kwargs)
+
+
+class MethodOfObject(GenericMethod):
+    """A method of a script class. As long as the arguments fit what it takes without annotations, it is a method."""
+
+    def has_to_specialise(self, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]) -> bool:
+        return not fits_assumptions(self.function, args, kwargs)
 
 
 class FixedMethod(MethodValue):

@@ -21,7 +21,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type, join_numbers
+from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
@@ -113,9 +113,10 @@ class ConcreteModuleType:
 
     def __init__(self, facts: ModuleFacts) -> None:
         self.facts = facts
-        self.type = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True)
+        self.type = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True, is_open=True)
+        declared = class_annotations(facts.python_class)
         for name, (type, kind) in facts.attributes.items():
-            self.type.add_attribute(name, type, kind)
+            self.type.add_attribute(name, type, kind, is_declared=name in declared)
             self.type.attributes[name].present = facts.present.get(name)
         for name, part in facts.submodules.items():
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
@@ -161,11 +162,6 @@ def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
 
 
 # ------------------------------------------------------------------------------------------------------------ gathering
-
-
-numbers_assigned: weakref.WeakKeyDictionary[type, dict[str, Type]] = weakref.WeakKeyDictionary()
-"""The numbers that methods of a class have been found to assign to its attributes, where their type is another than
-that of the attribute's value."""
 
 
 PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
@@ -280,9 +276,6 @@ class _Gatherer:
         if declared is None and (found == NONE or not isinstance(found, Type)):
             # What __init__ declares may be wider than what the value is, and code is written for the value.
             found = self._declared_in_init(name) or found
-        if declared is None and isinstance(found, Type):
-            assigned = numbers_assigned.get(self.cls, {}).get(name)
-            found = (assigned and join_numbers(found, assigned)) or found
         if isinstance(found, ListType) and isinstance(value, deque) and value.maxlen is not None:
             found = ListType(found.element, f"deque:{value.maxlen}")
         if isinstance(found, Type):

@@ -28,18 +28,18 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
+from rekindle.program.names import qualified_name
 from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
-from rekindle.scripting.generic_methods import FixedMethod, GenericMethod
+from rekindle.scripting.generic_methods import FixedMethod, GenericMethod, made_for
 from rekindle.scripting.hooks import HookedCall
 from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.math_functions import math_function
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
-from rekindle.scripting.number_attributes import widen_number_attribute
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
@@ -298,7 +298,8 @@ class ModuleValue(SugaredValue):
             _check_hooks_known(self.concrete, name)
             forms = {"super": SuperForm(self.concrete, function)}
             find = partial(method_records, self.concrete, name)
-            return GenericMethod(self, self.value, self.concrete, function, find, forms)
+            made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
+            return GenericMethod(self, self.value, made, owner, function, find, forms)
         records = method_records(self.concrete, name)
         if len(records) == 1 and not records[0].is_from_class:
             return FixedMethod(self.value, records[0], python_method(self.concrete, name))
@@ -360,7 +361,6 @@ class ModuleValue(SugaredValue):
             )
         property_of(self.concrete, name)
         make_slot(self.concrete, name, value.type, range, graph)
-        widen_number_attribute(self.concrete, name, value.type)
         SimpleValue(self.value).set_attribute(range, graph, name, value)
         note_made(self.concrete, self.value, name, range, graph)
 
@@ -608,9 +608,9 @@ class SuperValue(ModuleValue):
             if may_be_generic(found):
                 forms = {"super": SuperForm(self.concrete, found)}
                 find = partial(self._records_of, found, cls, name)
-                return GenericMethod(
-                    ModuleValue(self.value, self.concrete), self.value, self.concrete, found, find, forms
-                )
+                made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
+                itself = ModuleValue(self.value, self.concrete)
+                return GenericMethod(itself, self.value, made, owner, found, find, forms)
             return MethodValue(self.value, *self._records_of(found, cls, name))
         return None
 

@@ -32,7 +32,6 @@ from rekindle.scripting.module_values import (
     property_of,
     python_method,
 )
-from rekindle.scripting.number_attributes import compile_with_number_attributes
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -46,7 +45,7 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
     """
     forget_classes()
     try:
-        return compile_with_number_attributes(lambda: _compile(prepared(module)))
+        return _compile(prepared(module))
     finally:
         forget_prepared()
         forget_classes()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from weakref import WeakSet
 
 from rekindle.errors import GraphError
 from rekindle.ir.types.base import Type
 
 if TYPE_CHECKING:
+    from rekindle.ir.graph import Value
     from rekindle.ir.records import FunctionRecord
     from rekindle.ir.schema import FunctionSchema
 
@@ -34,6 +36,10 @@ class ClassAttribute:
     """What objects have in such a slot until then, where they have anything."""
     present: object = field(default=None, compare=False, repr=False)
     """What is in the slot of the module from which the class was made, where that is a string, a number or a bool."""
+    is_declared: bool = field(default=False, compare=False, repr=False)
+    """Whether the program annotates it: then it keeps its type."""
+    users: WeakSet[FunctionRecord] = field(default_factory=WeakSet, compare=False, repr=False)
+    """The compiled functions that have to be compiled again where the type changes."""
 
 
 @dataclass(slots=True)
@@ -71,6 +77,11 @@ class ClassType(Type):
     """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
     is_frozen: bool = False
     """Whether only ``__init__`` may assign its attributes."""
+    is_open: bool = False
+    """Whether all its methods are compiled from Python, so that attributes may get wider types."""
+    generic_methods: dict[str, Callable[[Value], object]] = field(default_factory=dict, repr=False)
+    """What the methods of an object mean that do not declare all that they take. :mod:`rekindle.scripting.classes`
+    fills it."""
     library_methods: dict[str, FunctionSchema] | None = field(default=None, repr=False)
     """What is known of the methods of a class that is written in C++."""
     method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
@@ -93,19 +104,28 @@ class ClassType(Type):
         """Whether it is written in C++: then only its library knows what its objects have."""
         return self.name.startswith(LIBRARY_CLASSES)
 
-    def add_attribute(self, name: str, type: Type, kind: AttributeKind = "attribute") -> None:
-        """Add a slot.
+    def add_attribute(
+        self, name: str, type: Type, kind: AttributeKind = "attribute", *, is_declared: bool = False
+    ) -> None:
+        """Add a slot. ``is_declared``: the program annotates it.
 
         Raises:
             GraphError: the class has a slot, a constant or a method of that name.
         """
         if name in self.attributes or name in self.constants or name in self.methods:
             raise GraphError(f"class '{self.name}' already has an attribute, constant or method '{name}'")
-        self.attributes[name] = ClassAttribute(name, type, kind)
+        self.attributes[name] = ClassAttribute(name, type, kind, is_declared=is_declared)
 
     def attribute_type(self, name: str) -> Type | None:
         attribute = self.attributes.get(name)
         return None if attribute is None else attribute.type
+
+    def may_widen(self, name: str) -> bool:
+        """Return whether an assignment may give the attribute ``name`` a wider type."""
+        slot = self.attributes.get(name)
+        if slot is None or slot.is_declared or slot.kind != "attribute" or not self.is_open:
+            return False
+        return not isinstance(slot.type, (ClassType, InterfaceType))
 
     def find_method(self, name: str) -> FunctionRecord | None:
         """The method ``name``, called before or not."""

@@ -1,0 +1,152 @@
+"""Attributes of script classes hold Python's numbers, whatever ``__init__`` assigns first."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from torch import Tensor, nn
+
+import rekindle
+from tests.frontend.number_classes import FLOATS, INPUTS, INTS, M2, PROGRAMS
+
+
+def shown(value: Any) -> str:
+    """A value with the types of all numbers; of an object, its attributes."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))})"
+    return f"{type(value).__name__} {vars(value)!r}" if hasattr(value, "__dict__") else repr(value)
+
+
+def outcome(call: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    given = copy.deepcopy(arguments)
+    try:
+        return shown(call(*given)) + " " + shown(given[1:])
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        return f"raises {type(error).__name__}"
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs(program: Callable[..., Any]) -> None:
+    compiled = rekindle.script(program)
+    for _ in range(3):
+        for x in INPUTS:
+            assert outcome(compiled, (x,)) == outcome(program, (x,)), x
+
+
+class Total:
+    def __init__(self):
+        self.sum = 0
+
+
+def counted(x: Tensor, total: Total):
+    total.sum += len(x)
+    return total.sum
+
+
+def accumulated(x: Tensor, total: Total):
+    total.sum += x[0].item()
+    return total.sum
+
+
+def test_functions_compiled_before_are_compiled_again() -> None:
+    count = rekindle.script(counted)
+    assert "int" in str(count.schema.returns[0])
+    assert outcome(count, (FLOATS, Total())) == outcome(counted, (FLOATS, Total()))
+    add = rekindle.script(accumulated)
+    for x in INPUTS:
+        mine, theirs = Total(), Total()
+        for compiled, program in ((add, accumulated), (count, counted), (add, accumulated)):
+            assert repr(compiled(x, mine)) == repr(program(x, theirs))
+        assert repr(mine.sum) == repr(theirs.sum)
+
+
+class Counts:
+    def __init__(self, start: int):
+        self.count = start
+        self.last = None
+
+    def add(self, n):
+        self.count += n
+
+
+def counts(n: int):
+    c = Counts(0)
+    for i in range(n):
+        c.add(i)
+    return c.count
+
+
+def test_attributes_stay_typed_where_all_numbers_are_of_one_type() -> None:
+    compiled = rekindle.script(counts)
+    assert compiled(5) == 10
+    assert str(compiled.schema) == "counts(int n) -> int"
+
+
+def last_of(n: int):
+    c = Counts(0)
+    before = c.last
+    if n > 2:
+        c.last = n
+    return before is None, c.last
+
+
+def test_an_attribute_that_begins_as_none() -> None:
+    compiled = rekindle.script(last_of)
+    for n in (1, 3, 1):
+        assert outcome(compiled, (n,)) == outcome(last_of, (n,))
+
+
+class Averaged(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.meter = M2()
+
+    def forward(self, x: Tensor):
+        for v in x:
+            self.meter.update(v.item())
+        return self.meter.avg, self.meter.sum, self.meter.count
+
+
+def test_meters_in_modules() -> None:
+    eager, compiled = Averaged(), rekindle.script(Averaged())
+    for x in (*INPUTS, INTS):
+        assert repr(compiled(x)) == repr(eager(x))
+
+
+class Scaled:
+    def __init__(self, factor, offset=0):
+        self.factor = factor
+        self.offset = offset
+
+    def __call__(self, x: Tensor):
+        return x * self.factor + self.offset
+
+
+def scaled_by_tensor(x: Tensor):
+    return Scaled(x)(x)
+
+
+def scaled_by_numbers(x: Tensor):
+    return [Scaled(factor)(x) for factor in (2, 3)], Scaled(0.5, 1)(x), Scaled(x[0].item(), 0.5)(x)
+
+
+def test_parameters_of_init_are_what_programs_pass() -> None:
+    """Each program compiles the class for what it passes; the other is compiled again when it is next called."""
+    compiled = [(program, rekindle.script(program)) for program in (scaled_by_tensor, scaled_by_numbers)]
+    for _ in range(3):
+        for x in (FLOATS, INTS):
+            for program, function in compiled:
+                assert outcome(function, (x,)) == outcome(program, (x,))
+
+
+def in_one_program(x: Tensor):
+    return Scaled(2)(x) + Scaled(x)(x)
+
+
+def test_a_program_that_passes_what_has_no_type_in_common() -> None:
+    with pytest.raises(rekindle.errors.SchemaError) as caught:
+        rekindle.script(in_one_program)
+    assert caught.value.message.startswith("'__init__' cannot be called with (Tensor): argument 'factor': expected ")
