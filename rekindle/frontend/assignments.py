@@ -31,6 +31,7 @@ from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.tensor_indexing import read_indexed, write_indexed
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
@@ -422,13 +423,10 @@ class AssignmentEmitter(PythonFormEmitter):
         base = self.present(base, target.range, "'NoneType' object is not subscriptable")
         range = statement.range
         if isinstance(base.type, TensorType):
-            view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))
-            if not tensors:
-                self._augment(statement, view)
-                return
-            indices = self._tensor_list(tensors, range)
-            indexed = self.insert("aten::index", range, view, indices)
-            self.insert("aten::index_put_", range, view, indices, self._augment(statement, indexed))
+            indexed = self.slice_and_select(target.range, base, self.indices_of(target))
+            result = self._augment(statement, read_indexed(self, indexed, range))
+            if indexed.has_tensors:
+                write_indexed(self, indexed, result, range)
             return
         check_items_can_change(base, target.range)
         written = self.indices_of(target)

@@ -36,8 +36,11 @@ _OPERATORS: Final = {
     "tensor_of": "aten::tensor",
     "float_power": "aten::pow",
     "int_of_tensor": "aten::IntImplicit",
+    "indexed": "aten::index",
+    "put_indexed": "aten::index_put_",
 }
-"""What the texts call operators: those of dicts that sets do not have, and of Python's library."""
+"""What the texts call operators: those of dicts that sets do not have, and of Python's library, and
+of subscripts."""
 
 
 @lru_cache(maxsize=1)

@@ -16,6 +16,7 @@ from rekindle.frontend.library import library_function
 from rekindle.frontend.short_circuits import ChoiceEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.tensor_indexing import IndexedTensor, read_indexed, write_indexed
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
@@ -227,39 +228,30 @@ class SubscriptEmitter(ChoiceEmitter):
     # ----------------------------------------------------------------------------------------- tensors
 
     def _index_tensor(self, range: SourceRange, value: Value, indices: Sequence[Expr]) -> Value:
-        value, tensors = self.slice_and_select(range, value, indices)
-        if not tensors:
-            return value
-        return self.insert("aten::index", range, value, self._tensor_list(tensors, range))
+        return read_indexed(self, self.slice_and_select(range, value, indices), range)
 
-    def _tensor_list(self, tensors: Sequence[Value | None], range: SourceRange) -> Value:
-        filled = [self.graph.insert_constant(None, range=range) if item is None else item for item in tensors]
-        return self.insert_node("prim::ListConstruct", range, filled, [ListType(optional(TENSOR))]).output
-
-    def slice_and_select(
-        self, range: SourceRange, value: Value, indices: Sequence[Expr]
-    ) -> tuple[Value, list[Value | None]]:
-        """Apply ints, slices and None, which give views. Returns the view, and the tensors that index its dimensions.
-
-        Indices before ``...`` count dimensions from the left, those behind it from the right.
-        """
-        tensors: list[Value | None] = []
+    def slice_and_select(self, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
+        """Apply ints, slices and None, which give views. Returns the view with the Tensors that index its dimensions."""
+        found = IndexedTensor(value, is_alone=len(indices) == 1)
         for index in self._dimensions(indices):
             dim = self.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
+            item: Value | None = None
             if index.value is None:
-                value = self.insert("aten::slice", range, value, dim, *self._bounds(SliceExpr(index.expr.tree)))
+                found.view = self.insert(
+                    "aten::slice", range, found.view, dim, *self._bounds(SliceExpr(index.expr.tree))
+                )
             elif isinstance(index.value.type, NoneType):
-                value = self.insert("aten::unsqueeze", range, value, dim)
+                found.view = self.insert("aten::unsqueeze", range, found.view, dim)
             elif index.value.type == INT:
-                value = self.insert("aten::select", range, value, dim, index.value)
+                found.view = self.insert("aten::select", range, found.view, dim, index.value)
+                continue
             elif index.value.type == BOOL:
-                value = self.insert("aten::unsqueeze", range, value, dim)
-                tensors += [None] * (index.dim + 1 - len(tensors))
-                tensors[index.dim] = self._chosen_row(index.value, value, range)
+                found.view = self.insert("aten::unsqueeze", range, found.view, dim)
+                item = self._chosen_row(index.value, found.view, range)
             else:
-                tensors += [None] * (index.dim + 1 - len(tensors))
-                tensors[index.dim] = index.value
-        return value, tensors
+                item = self.present(index.value, index.expr.range, "an index that may be None is None")
+            found.add(index.dim, item)
+        return found
 
     def _chosen_row(self, keep: Value, value: Value, range: SourceRange) -> Value:
         """The indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
@@ -283,10 +275,9 @@ class SubscriptEmitter(ChoiceEmitter):
         dim = -1
         for expr in reversed(indices[middle + 1 :]):
             index = self._one_index(expr, dim)
-            if index.value is not None and (
-                isinstance(index.value.type, (TensorType, OptionalType)) or index.value.type == BOOL
-            ):
-                what = "a bool" if index.value.type == BOOL else "a tensor"
+            is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
+            if (is_tensor and self.graph.none_checks is None) or (index.value is not None and index.value.type == BOOL):
+                what = "a tensor" if is_tensor else "a bool"
                 raise UnsupportedError(
                     f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT
                 )
@@ -350,13 +341,10 @@ class SubscriptEmitter(ChoiceEmitter):
         )
 
     def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
-        view, tensors = self.slice_and_select(target.range, base, self.indices_of(target))
+        indexed = self.slice_and_select(target.range, base, self.indices_of(target))
         if value.type in _SCALARS or is_open_number(value.type):
-            value = self._scalar_like(value, view, range)
-        if tensors:
-            self.insert("aten::index_put_", range, view, self._tensor_list(tensors, range), value)
-        else:
-            self.insert("aten::copy_", range, view, value)
+            value = self._scalar_like(value, indexed.view, range)
+        write_indexed(self, indexed, value, range)
 
     def _scalar_like(self, value: Value, tensor: Value, range: SourceRange) -> Value:
         """A number as a tensor of the dtype and device of ``tensor``."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from rekindle.frontend.library_texts.combinations import made_of_several
 from rekindle.frontend.library_texts.containers import COLLECTIONS, CONTAINERS, COUNTERS, SETS
+from rekindle.frontend.library_texts.indexing import INDEXING
 from rekindle.frontend.library_texts.iteration import FUNCTOOLS, ITERTOOLS, SORTING
 from rekindle.frontend.library_texts.numbers import NUMBERS, PARSING
 from rekindle.frontend.library_texts.operators import OPERATORS, TENSORS, TEXT_METHODS
@@ -11,7 +12,7 @@ from rekindle.frontend.library_texts.ordered_lists import BISECT, HEAPQ
 
 TEXTS: Final = (
     *(CONTAINERS, SETS, COLLECTIONS, COUNTERS, SORTING, FUNCTOOLS, HEAPQ, BISECT, ITERTOOLS),
-    *(NUMBERS, PARSING, OPERATORS, TENSORS, TEXT_METHODS),
+    *(NUMBERS, PARSING, OPERATORS, TENSORS, INDEXING, TEXT_METHODS),
 )
 
 __all__ = ["TEXTS", "made_of_several"]

@@ -1,0 +1,68 @@
+"""Tensors indexed by Tensors, of which Python takes one without dimensions for the int or the bool that it holds."""
+
+from typing import Final
+
+import torch
+
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+
+INDEXING: Final = f"""
+def is_mask(index: Tensor) -> bool:
+    return index.dtype == {DTYPE_NUMBERS[torch.bool]} or index.dtype == {DTYPE_NUMBERS[torch.uint8]}
+
+def is_number_index(index: Tensor) -> bool:
+    return index.dim() == 0 and not index.is_floating_point() and not index.is_complex()
+
+def item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
+    if not has_numbers or not is_number_index(index):
+        return indexed(x, indices)
+    if is_mask(index):
+        return x.unsqueeze(0).narrow(0, 0, int(bool(index))).clone()
+    return x.select(0, int(index))
+
+def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
+    if not has_numbers or not is_number_index(index):
+        put_indexed(x, indices, value)
+    elif is_mask(index):
+        x.unsqueeze(0).narrow(0, 0, int(bool(index))).copy_(value)
+    else:
+        x.select(0, int(index)).copy_(value)
+
+def select_numbers(x: Tensor, indices: List[Optional[Tensor]]) -> Tuple[Tensor, List[Optional[Tensor]], bool]:
+    view = x
+    left: List[Optional[Tensor]] = []
+    is_left = False
+    for index in indices:
+        if index is not None and is_number_index(index):
+            if is_mask(index):
+                raise IndexError("a bool Tensor without dimensions indexes only by itself here: x[index]")
+            view = view.select(len(left), int(index))
+        else:
+            is_left = is_left or index is not None
+            left.append(index)
+    return view, left, is_left
+
+def item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
+    if not has_numbers:
+        return indexed(x, indices)
+    view, left, is_left = select_numbers(x, indices)
+    return indexed(view, left) if is_left else view
+
+def put_item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
+    if not has_numbers:
+        put_indexed(x, indices, value)
+    else:
+        view, left, is_left = select_numbers(x, indices)
+        if is_left:
+            put_indexed(view, left, value)
+        else:
+            view.copy_(value)
+
+def indices_around_dots(
+    x: Tensor, before: List[Optional[Tensor]], after: List[Optional[Tensor]]
+) -> List[Optional[Tensor]]:
+    indices = before.copy()
+    while len(indices) < x.dim() - len(after):
+        indices.append(None)
+    return indices + after
+"""
