@@ -30,8 +30,8 @@ from rekindle.frontend.sets import is_set
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import Call, SugaredValue
-from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.tensor_indexing import read_indexed, write_indexed
+from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (

@@ -391,6 +391,15 @@ class Environment:
                 self._carry(loop, name, after.type)
             outer.set_partial(variable, after)
 
+    def leave_comprehension(self, body: Block) -> None:
+        """After the loop of a comprehension, what assignment expressions in its body assign may have been assigned."""
+        if not self.checks_assignment:
+            return
+        for variable, type in stored_types(body).items():
+            if self.frame.variable(variable.rpartition(".")[2]) == variable and self.frame.find(variable) is None:
+                before = self.frame.find_partial(variable)
+                self.frame.set_partial(variable, Partial(type) if before is None else Partial(type).joined(before))
+
     def _carry(self, loop: LoopScope, name: str, type: Type) -> None:
         key = (id(loop.tree), name)
         before = self.evidence.carried.get(key)

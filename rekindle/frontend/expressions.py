@@ -18,6 +18,7 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.equality import are_never_equal, give_empty_literals_types
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.keywords import KeywordArguments, table_of_functions
 from rekindle.frontend.learning import Learning
@@ -28,7 +29,7 @@ from rekindle.frontend.powers import float_beside, is_scaled
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.special_forms import MagicMethod, NewStyleString, SpecialForm, ToList
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
-from rekindle.frontend.tuple_comparison import compare_tuples, compares_tuples
+from rekindle.frontend.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
@@ -404,6 +405,10 @@ class ExpressionEmitter(Learning):
             values = [*unpack_tuple(self.graph, lhs, expr.range), *unpack_tuple(self.graph, rhs, expr.range)]
             type = TupleType(tuple(value.type for value in values))
             return self.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
+        if operator in COMPARISONS and self.graph.none_checks is not None:
+            if operator in ("==", "!=") and are_never_equal(lhs, rhs):
+                return self.graph.insert_constant(operator == "!=", range=expr.range)
+            give_empty_literals_types(lhs, rhs)
         if compares_tuples(operator, lhs, rhs):
             return compare_tuples(self, lambda op, a, b: self.binary(op, a, b, expr), operator, lhs, rhs, expr.range)
         if operator == "%" and isinstance(lhs.type, StringType):

@@ -400,6 +400,7 @@ class LoopEmitter(SubscriptEmitter):
             names = {name for item in generators for name in target_names(item.target)}
             generators = flattened(generators, lambda expr: self._generator_apart(expr, names))
         iterator = self._iterator(generators[0].iterable)
+        before = self.graph.insert_point.prev
         hidden = self.environment.push_hiding(
             {name for item in generators for name in target_names(item.target)}, is_function=is_function
         )
@@ -407,6 +408,11 @@ class LoopEmitter(SubscriptEmitter):
             self._generate(generators[0], iterator, generators[1:], body, until)
         finally:
             assert self.environment.pop() is hidden
+        node = before.next
+        while node is not self.graph.insert_point:
+            for block in node.blocks:
+                self.environment.leave_comprehension(block)
+            node = node.next
 
     def _generate(
         self,

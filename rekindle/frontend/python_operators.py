@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from string import Formatter
 from typing import Final
 
@@ -28,6 +29,7 @@ from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
+    COMPLEX,
     FLOAT,
     INT,
     NUMBER,
@@ -42,6 +44,7 @@ from rekindle.ir.types import (
     Type,
     UnionBase,
     is_open_number,
+    join_numbers,
     may_be_bool,
     number_members,
     union_members,
@@ -155,6 +158,8 @@ class PythonOperatorEmitter(IterationEmitter):
         """``x in (1, "a", None)``: compared with one after the other, where no operator looks through them all."""
         if isinstance(container.type, TupleType):
             parts = unpack_tuple(self.graph, container, expr.range)
+        elif isinstance(container.type, ListType) and isinstance(container.type.element, _COMPARED_ONE_BY_ONE):
+            return self.from_library("list_contains", expr.range, container, item)
         elif container.node.kind == "prim::ListConstruct":
             parts = list(container.node.inputs)
         else:
@@ -406,16 +411,30 @@ class PythonOperatorEmitter(IterationEmitter):
         named = [item.value for item in call.attributes if item.name.name == "start"]
         given = [*call.inputs, *named]
         if len(given) == 1 and not call.attributes:
-            return self._sum_of_all(call)
+            return self._sum_of_all(call, hint)
         if len(given) != 2 or len(named) != len(call.attributes):
             return None
         xs = self.unordered_list(call, given[0])
         start = self.emit_expression(given[1], xs.type.element if isinstance(xs.type, ListType) else None)
         if isinstance(xs.type, ListType) and start.type == INT and xs.type.element == FLOAT:
-            start = self.insert("aten::Float", call.range, start)
+            first = self.insert("aten::Float", call.range, start)
+            total = partial(self.from_library, "sum_from", call.range, xs, first)
+            return SimpleValue(self._sum_if_any(call, xs, start, total, hint))
         return SimpleValue(self.from_library("sum_from", call.range, xs, start))
 
-    def _sum_of_all(self, call: Apply) -> SugaredValue | None:
+    def _sum_if_any(
+        self, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
+    ) -> Value:
+        """``total()``, a float or a complex, if there are items to add, else the int ``start``."""
+        if hint == FLOAT or self.graph.none_checks is None or (_is_literal(items) and items.node.inputs):
+            return total()
+        is_empty = self.insert("aten::eq", call.range, self.insert("aten::len", call.range, items), 0)
+        node, first, other = self.branch(call.range, is_empty, Refinements(), lambda: start, total)
+        joined = join_numbers(first.type, other.type)
+        assert joined is not None
+        return node.add_output(joined)
+
+    def _sum_of_all(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
         item = call.inputs[0]
         if item.tree.kind in ("starred", "set_comp"):
@@ -437,6 +456,10 @@ class PythonOperatorEmitter(IterationEmitter):
         if element is not None and {part.kind for part in union_members(element)} <= _REAL - {"BoolType"}:
             if element not in (INT, FLOAT):
                 return SimpleValue(self.from_library("sum_of_numbers", call.range, xs))
+        if element in (FLOAT, COMPLEX):
+            start = self.literal(0, call.range)
+            total = partial(self.insert, "aten::sum", call.range, xs)
+            return SimpleValue(self._sum_if_any(call, xs, start, total, hint))
         return self._of_emitted(call, xs)
 
     def _pow(self, call: Apply, hint: Type | None) -> SugaredValue | None:
@@ -536,7 +559,14 @@ class PythonOperatorEmitter(IterationEmitter):
         return NewStyleString(numbered).call(Call(call.range, self.graph, values))
 
 
+_COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType)
+"""Elements of lists that no operator looks for."""
+
 _NUMBERS: Final = ("BoolType", "IntType", "FloatType", "ComplexType", "NumberType")
+
+
+def _is_literal(items: Value) -> bool:
+    return items.node.kind == "prim::ListConstruct"
 
 
 def _never_equal(one: Type, other: Type) -> bool:

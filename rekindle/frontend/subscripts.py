@@ -231,7 +231,7 @@ class SubscriptEmitter(ChoiceEmitter):
         return read_indexed(self, self.slice_and_select(range, value, indices), range)
 
     def slice_and_select(self, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
-        """Apply ints, slices and None, which give views. Returns the view with the Tensors that index its dimensions."""
+        """Apply ints, slices and None, which give views. Returns the view and the Tensors that index it."""
         found = IndexedTensor(value, is_alone=len(indices) == 1)
         for index in self._dimensions(indices):
             dim = self.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None

@@ -38,7 +38,8 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
         element = unify_all(value.type for value in known)
         if element is None:
             return None
-        return construct("prim::ListConstruct", known, ListType(element), range, graph)
+        python = "Size" if isinstance(obj, torch.Size) else ""
+        return construct("prim::ListConstruct", known, ListType(element, python), range, graph)
     if is_named_tuple(type(obj)):
         return construct("prim::TupleConstruct", known, named_tuple_type(type(obj), range), range, graph)
     return construct("prim::TupleConstruct", known, TupleType(tuple(value.type for value in known)), range, graph)

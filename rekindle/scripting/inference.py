@@ -67,7 +67,7 @@ def infer(value: object) -> Type | NotInferable:
     if is_named_tuple(type(value)):
         return _guarded(lambda: named_tuple_type(type(value)))
     if isinstance(value, torch.Size):
-        return ListType(INT)
+        return ListType(INT, "Size")
     if isinstance(value, tuple):
         return _tuple(value)
     if isinstance(value, list):

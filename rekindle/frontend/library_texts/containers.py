@@ -3,6 +3,12 @@
 from typing import Final
 
 CONTAINERS: Final = """
+def list_contains(items, wanted) -> bool:
+    for item in items:
+        if item == wanted:
+            return True
+    return False
+
 def sum_of_tensors(xs: List[Tensor]):
     if len(xs) == 0:
         return tensor_of(0)
