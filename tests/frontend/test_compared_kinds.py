@@ -129,7 +129,7 @@ def test_assignment_expressions_in_comprehensions_assign_around_them(program: Ca
     compiled = rekindle.script(program)
     assert compiled(5) == program(5)
     for call in (compiled, program):
-        with pytest.raises(UnboundLocalError, match="cannot access local variable '(k|last|a)'|referenced before"):
+        with pytest.raises(UnboundLocalError, match=r"cannot access local variable '(k|last|a)'|referenced before"):
             call(0)
 
 
