@@ -41,6 +41,8 @@ class GenericFunction:
     result: Told | None = None
     is_local: bool = False
     """Whether it stands within another function."""
+    library_name: str = ""
+    """Of a function of :mod:`rekindle.frontend.library`, its name there."""
     records: dict[Hashable, FunctionRecord] = field(default_factory=dict)
     """What was compiled, by the keys of what it was given."""
 
@@ -127,6 +129,7 @@ class GenericFunction:
             if make_record is None:
                 raise InternalError("rekindle.frontend.specialising was not imported")
             record = self.records[key] = make_record(self, given)
+            record.library_name = self.library_name
         record.ensure_defined(range)
         inputs = [value for _, parts in given for value in parts.values]
         callee = insert_function_constant(range, graph, record)

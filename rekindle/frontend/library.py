@@ -61,7 +61,7 @@ def _function(name: str) -> GenericFunction:
     if source is None:
         raise InternalError(f"the library has no function '{name}'")
     (statement,) = parse_module(Source(source, LIBRARY))
-    return GenericFunction(name, Def(statement.tree), _LibraryResolver())
+    return GenericFunction(name, Def(statement.tree), _LibraryResolver(), library_name=name)
 
 
 def library_function(name: str) -> LibraryFunction:

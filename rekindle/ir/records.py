@@ -60,6 +60,8 @@ class FunctionRecord(_Referable):
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType, str]] = field(default_factory=set, repr=False)
     """The attributes whose types the graph rests on: those that may still get a wider one."""
+    library_name: str = ""
+    """Of a function of the frontend's library, its name there."""
     _state: str = "undefined"
     _last_definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
     """What compiles it again, where it relies on such attributes."""

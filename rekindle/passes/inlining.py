@@ -31,9 +31,11 @@ class Inlining:
     """See the module."""
 
     name: ClassVar[str] = "inlining"
+    kept: frozenset[str] = frozenset()
+    """The functions of the frontend's library of which calls stay, by their names there."""
 
     def run(self, graph: Graph) -> bool:
-        return _inline_block(graph.block)
+        return _inline_block(graph.block, self.kept)
 
 
 def inline(graph: Graph) -> bool:
@@ -41,14 +43,15 @@ def inline(graph: Graph) -> bool:
     return Inlining().run(graph)
 
 
-def _inline_block(block: Block) -> bool:
+def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
     changed = False
     node = block.return_node.next
     while node is not block.return_node:
         record = called_function(node)
-        if record is None or record.is_recursive or not may_change("inline", node):
+        stays = record is None or record.is_recursive or record.library_name in kept
+        if record is None or stays or not may_change("inline", node):
             for inner in node.blocks:
-                changed |= _inline_block(inner)
+                changed |= _inline_block(inner, kept)
             node = node.next
         else:
             node = _inline_call(node, record)

@@ -17,14 +17,14 @@ def item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbe
     if not has_numbers or not is_number_index(index):
         return indexed(x, indices)
     if is_mask(index):
-        return x.unsqueeze(0).narrow(0, 0, int(bool(index))).clone()
+        return indexed(x.unsqueeze(0), [index.unsqueeze(0)])
     return x.select(0, int(index))
 
 def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
     if not has_numbers or not is_number_index(index):
         put_indexed(x, indices, value)
     elif is_mask(index):
-        x.unsqueeze(0).narrow(0, 0, int(bool(index))).copy_(value)
+        put_indexed(x.unsqueeze(0), [index.unsqueeze(0)], value)
     else:
         x.select(0, int(index)).copy_(value)
 

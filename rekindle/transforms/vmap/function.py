@@ -28,6 +28,7 @@ from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.declare import declare
 from rekindle.transforms.vmap.forms import Dims, Form, elements, fold_entries, form_of, inputs, put_together
+from rekindle.transforms.vmap.indexing import with_plain_indices
 from rekindle.transforms.vmap.looped import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
 from rekindle.transforms.vmap.spread import written_by
@@ -79,7 +80,7 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
         raise BatchingError(f"randomness is 'error', 'same' or 'different', not {randomness!r}")
     compiled = script(func)
     if isinstance(compiled, Function):
-        name, graph, arguments = compiled.name, compiled.inlined_graph, compiled.schema.arguments
+        name, graph, arguments = compiled.name, with_plain_indices(compiled), compiled.schema.arguments
     elif isinstance(compiled, ScriptModule):
         name, graph, arguments, in_dims = _of_module(compiled, in_dims)
     else:

@@ -389,6 +389,30 @@ def test_indices_that_differ_and_that_do_not() -> None:
             assert not batched.report.looped
 
 
+def test_rows_of_numbers_in_tensors() -> None:
+    def rows(x: Tensor, i: Tensor, j: Tensor):
+        return x[i], x[:, i], x[..., i], x[i, j], x[i, :, j], x[i][0]
+
+    def written(x: Tensor, i: Tensor, j: Tensor):
+        x = x.clone()
+        row = x[i]
+        row.add_(1)
+        x[j] = 0.0
+        x[i, :, j] *= 2
+        return x
+
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, 4, 4)
+    numbers, several = torch.tensor([1, 0, 3]), torch.tensor([[0, 1], [3, 3], [2, 0]])
+    for f in (rows, written):
+        for i, j in ((numbers, numbers.flip(0)), (numbers, several), (several, numbers), (several, several)):
+            batched = rekindle.vmap(f, (0, 0, 0))
+            expected = [f(*each) for each in zip(x, i, j, strict=True)]
+            stacked = torch.stack(expected) if f is written else tuple(map(torch.stack, zip(*expected, strict=True)))
+            torch.testing.assert_close(batched(x, i, j), stacked, rtol=0, atol=0)
+
+
+
 def test_dims_of_dicts_and_lists_that_do_not_fit() -> None:
     def f(x: Tensor, parts: list[Tensor]) -> Tensor:
         return x + parts[0]
