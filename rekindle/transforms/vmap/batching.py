@@ -279,6 +279,8 @@ class Batcher:
         """Compute ``node`` in a loop over the examples."""
         if any(isinstance(output.type, OptionalType) for output in node.outputs):
             raise NeedsLoop(f"{node.kind} may return None", node.range)
+        if self.spread.is_written_view(node):
+            raise NeedsLoop(f"{node.kind} returns a view of what is written to", node.range)
         self.looped.append(Looped(node.kind, node.range, reason))
         lists = [self._insert("prim::ListConstruct", [], ListType(output.type)) for output in node.outputs]
         inner = Batch(batch.size, {}, batch)
@@ -358,6 +360,8 @@ class Batcher:
         return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
 
     def _check_no_writes(self, node: Node, batch: Batch) -> None:
+        if self.spread.is_written_view(node):
+            raise NeedsLoop("a view of what is written to is chosen for each example", node.range)
         for block in node.blocks:
             for inner in _nodes_within(block):
                 if may_write(inner) and not all(_is_made_in(value, block) for value in written_by(inner)):

@@ -26,14 +26,31 @@ def with_plain_indices(function: Function) -> Graph:
     """Return a copy of the function's graph without calls, in which ``aten::index`` reads the items of Tensors."""
     graph = function.graph.copy()
     Inlining(frozenset(_READS | _WRITES)).run(graph)
-    has_writes = any(written_by(node) for node in graph.all_nodes())
-    for node in list(graph.all_nodes()):
-        record = called_function(node)
-        name = "" if record is None else record.library_name
-        if name in _WRITES or (name in _READS and not has_writes):
-            _use_operator(graph, node, name)
+    nodes = list(graph.all_nodes())
+    has_views = any(_name_of(node) in _READS for node in nodes)
+    if not has_views or all(_augments(node) for node in nodes):
+        for node in nodes:
+            name = _name_of(node)
+            if name in _READS or name in _WRITES:
+                _use_operator(graph, node, name)
     Inlining().run(graph)
     return graph
+
+
+def _name_of(call: Node) -> str:
+    """Return the name of the library's function that a node calls; nothing for other nodes."""
+    record = called_function(call)
+    return "" if record is None else record.library_name
+
+
+def _augments(node: Node) -> bool:
+    """Return whether ``node`` is the operator of ``x[i] += y``: what it writes to becomes an item at once."""
+    return all(
+        _name_of(item.node) in _READS
+        and len(item.uses) == 1
+        and [_name_of(use.user) for output in node.outputs for use in output.uses] in [[name] for name in _WRITES]
+        for item in written_by(node)
+    )
 
 
 def _use_operator(graph: Graph, call: Node, name: str) -> None:

@@ -174,11 +174,27 @@ class Spread:
         if may_write(node):
             self._write(node)
 
-    def _write(self, node: Node) -> None:
+    @property
+    def aliases(self) -> AliasDb:
         if self._aliases is None:
             self._aliases = AliasDb(self.graph)
+        return self._aliases
+
+    def is_written_view(self, node: Node) -> bool:
+        """Return whether a result of ``node`` may be a view of what ``node`` uses, of memory that the program writes
+        to."""
+        made = {value for block in node.blocks for value in _values(block)}
+        used = [value for value in used_within(node) if value not in made and may_hold_tensor(value.type)]
+        return any(
+            may_hold_tensor(output.type)
+            and self.aliases.has_writers(output)
+            and self.aliases.may_contain_alias(output, used)
+            for output in node.outputs
+        )
+
+    def _write(self, node: Node) -> None:
         for value in _values(self.graph.block):
-            if may_hold_tensor(value.type) and self._aliases.writes_to_alias(node, [value]):
+            if may_hold_tensor(value.type) and self.aliases.writes_to_alias(node, [value]):
                 if value not in self.batched:
                     self.written.add(value)
                 self.batched.add(value)

@@ -412,6 +412,66 @@ def test_rows_of_numbers_in_tensors() -> None:
             torch.testing.assert_close(batched(x, i, j), stacked, rtol=0, atol=0)
 
 
+def row_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    x[int(i)].add_(1)
+    return x
+
+
+def items_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    x[int(i), 0] = 0.0
+    return x
+
+
+def row_of_what_is_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    row = x[int(i)]
+    x.zero_()
+    return row
+
+
+def chosen_row_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    row = x[0] if bool(i > 0) else x[1]
+    row.add_(1)
+    return x
+
+
+def rows_written_in_loop(x: Tensor, i: Tensor):
+    x = x.clone()
+    for r in range(int(i)):
+        x[r].add_(r)
+    return x
+
+
+def row_of_list_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    rows = [x[0], x[1], x[2], x[3]]
+    rows[int(i)].add_(1)
+    return x
+
+
+def slices_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    x.narrow(0, int(i), 1).mul_(2)
+    x[int(i) :].neg_()
+    return x
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(row_written, items_written, row_of_what_is_written, chosen_row_written, rows_written_in_loop),
+        *(row_of_list_written, slices_written),
+    ],
+)
+def test_views_that_differ_between_the_examples_are_views(program: Callable[..., Tensor]) -> None:
+    torch.manual_seed(0)
+    x, i = torch.randn(3, 4, 2), torch.tensor([1, 0, 3])
+    expected = torch.stack([program(*each) for each in zip(x, i, strict=True)])
+    torch.testing.assert_close(rekindle.vmap(program)(x, i), expected, rtol=0, atol=0)
+
 
 def test_dims_of_dicts_and_lists_that_do_not_fit() -> None:
     def f(x: Tensor, parts: list[Tensor]) -> Tensor:
