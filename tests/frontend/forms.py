@@ -232,6 +232,7 @@ def f(x: Union[int, str, List[int]]) -> int:
     ),
 )
 
+NUMBERS_SELECT = "a Tensor without dimensions indexes as the number that it holds, as in Python"
 WRITTEN_OUT = "torch.jit writes out the ends that slice(…) leaves open; here they are those of `:`"
 SUBSCRIPTS_READ = (
     form("def f(x: Tensor, i: int):\n    return x[0], x[-1], x[i], x[0, 1], x[0, 1, i]\n", (GRID, 1)),
@@ -244,6 +245,7 @@ SUBSCRIPTS_READ = (
     form(
         "def f(x: Tensor, i: Tensor, m: Tensor):\n    return x[i], x[:, i], x[m], x[0, i], x[i, i]\n",
         (GRID, torch.tensor([1, 0]), GRID > 3),
+        unlike=NUMBERS_SELECT,
     ),
     form("def f(x: Tensor, i: int):\n    return x[[0, 1]], x[:, [i, 0]], x[[0, 1], [i, 0]]\n", (GRID, 1)),
     form(
@@ -283,8 +285,13 @@ SUBSCRIPTS_WRITTEN = (
     form(
         "def f(x: Tensor, i: Tensor):\n    x[i] = 1\n    x[x > 3] = 0\n    x[0, i] = 2\n    return x\n",
         (GRID, torch.tensor([1])),
+        unlike=NUMBERS_SELECT,
     ),
-    form("def f(x: Tensor):\n    x[0][1] += 7\n    x[0] *= 2\n    x[x > 3] -= 1\n    return x\n", GRID),
+    form(
+        "def f(x: Tensor):\n    x[0][1] += 7\n    x[0] *= 2\n    x[x > 3] -= 1\n    return x\n",
+        GRID,
+        unlike=NUMBERS_SELECT,
+    ),
     form("def f(x: List[int]):\n    x[0] = 5\n    x[-1] += 2\n    return x\n", [1, 2], []),
     form("def f(x: Dict[str, int]):\n    x['a'] = 5\n    x['b'] += 2\n    return x\n", {"b": 1}, {}),
     form("def f(x: List[int]):\n    x[0], x[1] = x[1], x[0]\n    return x\n", [1, 2]),
