@@ -178,6 +178,7 @@ def _within(convert: Converter, value: Any, path: str) -> Any:
 
 def _list(type: ListType, numbers: NumberRules) -> Converter:
     element, exact = converter_for(type.element, numbers), {exact_class(type.element)}
+    no_lists = (*_NO_LISTS, set, frozenset) if numbers is PYTHON_RULES else _NO_LISTS
 
     def convert(value: Any) -> Any:
         if isinstance(value, list):
@@ -185,7 +186,7 @@ def _list(type: ListType, numbers: NumberRules) -> Converter:
                 return value
             items = [_within(element, item, f"[{index}]") for index, item in enumerate(value)]
             return value if all(map(operator.is_, items, value)) else items
-        if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, torch.Tensor)):
+        if not isinstance(value, Iterable) or isinstance(value, no_lists):
             raise NoMatch(type, value)
         if getattr(value, "shape", None) == ():
             raise NoMatch(type, value)  # an array that cannot be walked over
@@ -195,6 +196,9 @@ def _list(type: ListType, numbers: NumberRules) -> Converter:
 
     return convert
 
+
+_NO_LISTS: Final = (str, bytes, Mapping, torch.Tensor)
+"""Iterables that are not taken for lists."""
 
 _type = type
 
@@ -274,8 +278,16 @@ def _optional(type: OptionalType, numbers: NumberRules) -> Converter:
     return convert
 
 
+_CONVERSION_RANKS: Final = {"IntType": 1, "FloatType": 2, "ComplexType": 3, "BoolType": 4}
+
+
+def _conversion_rank(member: Type) -> int:
+    """Return the rank of a member of a Union among those to which a number may be converted: True is 1, not 1.0."""
+    return _CONVERSION_RANKS.get(member.kind, 0)
+
+
 def _union(type: UnionType, numbers: NumberRules) -> Converter:
-    members = [converter_for(member, numbers) for member in type.members]
+    members = [converter_for(member, numbers) for member in sorted(type.members, key=_conversion_rank)]
 
     def convert(value: Any) -> Any:
         converted: list[Any] = []

@@ -1,8 +1,9 @@
 """Numbers and Tensors given to programs that declare numbers: no gradient, dtype or value is lost silently."""
 
 import io
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -276,3 +277,25 @@ def test_a_trace_of_what_calls_a_compiled_function():
     compiled = rekindle.script(plain)
     with pytest.raises(ArgumentError):
         rekindle.trace(lambda x, w: compiled(x, w), (X, REQUIRES_GRAD))
+
+
+def takes_either(n: Union[int, float]):
+    return n
+
+
+def takes_list(xs: List[int]):
+    return xs
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [(True, 1), (np.int64(3), 3), (np.float32(0.5), 0.5), (np.bool_(False), 0), (2, 2), (2.0, 2.0)],
+)
+def test_a_union_takes_a_number_as_the_narrowest_type_that_holds_it(given: Any, taken: int | float) -> None:
+    assert repr(rekindle.script(takes_either)(given)) == repr(taken)
+
+
+@pytest.mark.parametrize("given", [{1, 2}, frozenset([1])])
+def test_a_set_is_no_list(given: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"takes List\[int\], but got a (frozen)?set"):
+        rekindle.script(takes_list)(given)
