@@ -414,8 +414,6 @@ LESS_THAN_TORCH: set[tuple[str, str]] = {
     ("Dict[str, int]", "[]"),
     ("Dict[str, int]", "()"),
     ("bool", "range(0, 3)"),
-    # A set for a list, in the order that it happens to have.
-    *((name, "{1, 2}") for name in ("List[int]", "List[float]", "Optional[List[int]]")),
     # Anything that can be walked over for a tuple.
     ("Tuple[int, int]", "array([0, 1])"),
     ("Tuple[int, int]", "tensor([1., 1.])"),
