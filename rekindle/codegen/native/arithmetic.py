@@ -18,6 +18,9 @@ Emitter = Callable[..., str]
 EMITTERS: Final[dict[str, Emitter]] = {}
 """By the qualified name of an operator."""
 
+COMPARISONS: Final[set[str]] = set()
+"""The kinds of operators that compare an int and a float without rounding."""
+
 _SMALLEST: Final = -(2**63)
 _EXACT: Final = 2**53
 """Ints up to this are doubles, too."""
@@ -36,11 +39,14 @@ def to_double(w: RegionWriter, a: str) -> str:
     return w.emit(f"sitofp i64 {a} to double")
 
 
+def is_exact(w: RegionWriter, a: str) -> str:
+    """Whether an int is as small as those that are all floats, too."""
+    return w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {_EXACT}')}, {2 * _EXACT}")
+
+
 def exactly_double(w: RegionWriter, a: str) -> str:
     """An int as a float; leaves the region where that would round it."""
-    shifted = w.emit(f"add i64 {a}, {_EXACT}")
-    small = w.emit(f"icmp ule i64 {shifted}, {2 * _EXACT}")
-    w.leave_unless(small)
+    w.leave_unless(is_exact(w, a))
     return to_double(w, a)
 
 
@@ -284,6 +290,7 @@ for _name, _of_ints, _of_reals in (
     ("gt", "sgt", "ogt"),
     ("ge", "sge", "oge"),
 ):
+    COMPARISONS.add(f"aten::{_name}")
     EMITTERS[f"aten::{_name}.int"] = _compare(f"icmp {_of_ints}", "i64")
     EMITTERS[f"aten::{_name}.float"] = _compare(f"fcmp {_of_reals}", "double")
     EMITTERS[f"aten::{_name}.int_float"] = _compare_mixed(_of_reals, "int_float")

@@ -94,7 +94,9 @@ def _take(index: int, kind: Kind) -> list[str]:
         lines += [
             f"  {number.is_float} = trunc i64 {chosen} to i1",
             f"  {number.int} = load i64, ptr %w{index}",
-            f"  {number.float} = load double, ptr %w{index}",
+            f"  %x{index}.given = load double, ptr %w{index}",
+            f"  %x{index}.made = sitofp i64 {number.int} to double",
+            f"  {number.float} = select i1 {number.is_float}, double %x{index}.given, double %x{index}.made",
         ]
     elif kind is Kind.BOOL:
         lines += [f"  %b{index} = load i64, ptr %w{index}", f"  %a{index} = trunc i64 %b{index} to i1"]

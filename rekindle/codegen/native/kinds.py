@@ -30,7 +30,7 @@ class Kind(IntEnum):
     @property
     def registers(self) -> tuple[str, ...]:
         """The LLVM types of the registers that hold such a value: of a NUMBER, whether it is a float, the int that it
-        is, and the float that it is. The one that it is not is poison."""
+        is, and the float that it is or is rounded to."""
         return ("i1", "i64", "double") if self is Kind.NUMBER else (self.llvm,)
 
     @property

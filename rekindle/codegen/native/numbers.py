@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.codegen.native.arithmetic import EMITTERS
+from rekindle.codegen.native.arithmetic import COMPARISONS, EMITTERS, is_exact
 from rekindle.codegen.native.kinds import Kind, kind_of
 from rekindle.codegen.native.writer import Number, RegionWriter, known_kind, literal
 from rekindle.ir.graph import Node
@@ -61,6 +61,8 @@ def _result(name: str) -> Kind | None:
 def dispatch(w: RegionWriter, node: Node) -> None:
     """Emit an operator of Scalars: one case for each of the types that its operands may have."""
     numbers = [w.number(value) for value in node.inputs]
+    if any(number.kind is Kind.FLOAT for number in numbers):
+        numbers = [_as_float(w, number, exactly=node.kind in COMPARISONS) for number in numbers]
     ends: list[End] = []
     if all(number.kind is not Kind.NUMBER for number in numbers):
         _emit_cases(w, node, [], numbers, ends)
@@ -70,6 +72,16 @@ def dispatch(w: RegionWriter, node: Node) -> None:
     _emit_cases(w, node, [], numbers, ends, joined)
     w.start_block(joined)
     w.bind(node.output, w.meet(known_kind(node.output), ends))
+
+
+def _as_float(w: RegionWriter, number: Number, *, exactly: bool) -> Number:
+    """Return a number of open type as a float, for an operator of it and a float; where that would round an int and it
+    is to be ``exactly`` this, leave the region."""
+    if number.kind is not Kind.NUMBER:
+        return number
+    if exactly:
+        w.leave_unless(w.emit(f"select i1 {number.is_float}, i1 true, i1 {is_exact(w, number.int)}"))
+    return Number.of_float(number.float)
 
 
 def _emit_cases(
@@ -106,7 +118,7 @@ def _emit_case(w: RegionWriter, node: Node, operands: Sequence[Operand]) -> End:
         return w.block, (result,)
     kind = _result(name)
     assert kind is not None
-    return w.block, Number.of(result, kind)
+    return w.block, w.number_of(result, kind)
 
 
 # --------------------------------------------------------------------------------------------------------------- types

@@ -30,16 +30,17 @@ _POISON: Final = "poison"
 
 
 class Number(NamedTuple):
-    """The registers of a value of the kind NUMBER."""
+    """The registers of a value of the kind NUMBER. ``float`` is the float that it is, or that its int is rounded to, so
+    that what works on floats does not ask which of them it is. ``int`` is poison where it is a float."""
 
     is_float: str
     int: str
     float: str
 
     @staticmethod
-    def of(name: str, kind: Kind) -> Number:
-        """Return an int or a float as a number of open type."""
-        return Number("true", _POISON, name) if kind is Kind.FLOAT else Number("false", name, _POISON)
+    def of_float(name: str) -> Number:
+        """Return a float as a number of open type."""
+        return Number("true", _POISON, name)
 
     @property
     def kind(self) -> Kind:
@@ -106,6 +107,12 @@ class RegionWriter:
 
     # -------------------------------------------------------------------------------------------------------- registers
 
+    def number_of(self, name: str, kind: Kind) -> Number:
+        """Return an int or a float as a number of open type."""
+        if kind is Kind.FLOAT:
+            return Number.of_float(name)
+        return Number("false", name, self.emit(f"sitofp i64 {name} to double"))
+
     def number(self, value: Value) -> Number:
         """Return an int, a float or a number of open type as a number of open type."""
         known = self.numbers.get(value)
@@ -114,10 +121,10 @@ class RegionWriter:
         kind = known_kind(value)
         if kind is Kind.NUMBER and value.node.kind == "prim::Constant":
             constant = constant_value(value.node.attributes.get("value"), value.type)
-            return Number.of(literal(constant), Kind.FLOAT if isinstance(constant, float) else Kind.INT)
+            return self.number_of(literal(constant), Kind.FLOAT if isinstance(constant, float) else Kind.INT)
         if kind not in (Kind.INT, Kind.FLOAT):
             raise InternalError(f"{value.name} is not a number in native code")
-        return Number.of(self.name(value), kind)
+        return self.number_of(self.name(value), kind)
 
     def registers(self, value: Value, kind: Kind) -> tuple[str, ...]:
         """Return the registers of a value, widened to ``kind``."""
@@ -133,7 +140,7 @@ class RegionWriter:
     def meet(self, kind: Kind, ends: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
         """Emit the phis of a value that comes from the blocks ``ends``: their labels, and its registers there."""
         if not ends:
-            return Number.of("0", Kind.INT) if kind is Kind.NUMBER else (_POISON,)
+            return Number.of_float(_POISON) if kind is Kind.NUMBER else (_POISON,)
         return tuple(
             self.emit(f"phi {type} {', '.join(f'[{registers[index]}, %{label}]' for label, registers in ends)}")
             for index, type in enumerate(kind.registers)

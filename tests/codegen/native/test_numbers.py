@@ -180,6 +180,14 @@ def compared(a: Union[int, float], b: Union[int, float], n: int):
     return count
 
 
+def against_a_float(number: Union[int, float], v: float, n: int):
+    count = 0
+    for _ in range(n):
+        if v >= number:
+            count += 1
+    return count
+
+
 NAN = math.nan
 PAIRS = [(a, b, 2) for a in (7, -7, 7.5, -7.5, 0.0, -0.0, 0) for b in (2, -2, 2.0, -0.5)]
 
@@ -236,6 +244,8 @@ LEFT = [
     (doubled, [(2**62 - 1, 1), (2.0**62, 1), (1 - 2**62, 1)], [False] * 3),
     (divided, [(7, 0, 2), (7.5, 0, 2), (7, 0.0, 2), (-(2**63), -1, 2), (7.5, -0.0, 2)], [True] * 5),
     (compared, [(2**53 + 1, 2.0**53, 1), (2.0**53, 2**53 + 1, 1), (2**53 + 1, 2**53, 1)], [True, True, False]),
+    (against_a_float, [(2**53 + 1, 2.0**53, 2), (-(2**62), NAN, 2)], [True] * 2),
+    (against_a_float, [(2**53, 2.0**53, 2), (2.0**60, 2.0**60, 2), (NAN, 1.0, 2), (1, NAN, 2)], [False] * 4),
 ]
 
 
@@ -354,9 +364,15 @@ def _assert_as_the_plan(operation: str, output: str, inputs: tuple[str, ...]) ->
 
 
 def test_text_of_a_region(golden: Callable[[str, str], None]) -> None:
-    """A number of open type is three registers; an operator of Scalars has a case for each type."""
+    """A number of open type is three registers; an operator of Scalars has a case for each type, if none is a float."""
     graph = looped("aten::mul", "Scalar", ("Scalar", "int"))
     golden("codegen/native_numbers", NativeWriter().function(graph, "region"))
+
+
+def test_text_of_an_operator_of_a_number_and_a_float(golden: Callable[[str, str], None]) -> None:
+    """There is no case for each type: the number's own register of the float that it is, or is rounded to, is read."""
+    graph = looped("aten::gt", "bool", ("float", "Scalar"))
+    golden("codegen/native_number_and_float", NativeWriter().function(graph, "region"))
 
 
 def test_values_that_are_no_ints_or_floats_stay() -> None:
