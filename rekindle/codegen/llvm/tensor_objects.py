@@ -1,7 +1,12 @@
-"""How Tensors lie in memory, found out by looking at some.
+"""Probe the ABI of Tensor objects: the offsets of a few fields, which no header of a C interface declares.
 
-Native code that takes Tensors as Python has them needs a few offsets that no header of a C interface tells. They are
-searched for in Tensors whose content is known; where something does not fit, the answer is that there is no such code.
+Native code that takes Tensors as Python has them reads these fields. They are searched for in a handful of Tensors made
+here, whose class, address and dispatch keys are known; where one is not found in exactly one place, there is no such
+code, and kernels are called through Python.
+
+The probe runs once in a process, when a compiled program first calls a kernel, and not while anything is compiled. It
+learns of this build of torch and Python, never of a program: no operator of a program runs, no argument is looked at,
+and no fact about types or shapes follows from it.
 """
 
 from __future__ import annotations
