@@ -175,7 +175,9 @@ def test_no_operator_runs_while_derivatives_and_batches_are_compiled(
                     backward += compile_backward(function._record)
                 for make, arguments in ways:
                     with contextlib.suppress(rekindle.RekindleError):
-                        prepare(make()._record, arguments, ["native"])
+                        record = make()._record
+                        if len(arguments) == len(record.graph.inputs):  # a call adds what has a default
+                            prepare(record, arguments, ["native"])
                         compiled += 1
         unexpected = {call: count for call, count in counting.calls.items() if call not in ALLOWED}
         assert not unexpected, f"{name}: {unexpected}"
