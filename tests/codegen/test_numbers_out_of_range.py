@@ -51,6 +51,14 @@ def infinite(x):
     return (x * 2).clamp(min=float("-inf"), max=float("inf"))
 
 
+def limited_by_nan(x):
+    return (x * 2).clamp(min=float("nan"), max=1.0)
+
+
+def limited_by_a_number(x):
+    return (x * 2).clamp(min=x.sum().log().item(), max=x.prod().sqrt().item())
+
+
 def inverted(x):
     return ~x
 
@@ -67,7 +75,7 @@ def _outcome(function, x):
     "function",
     [
         *(clamped, filled, chosen, leaky, with_a_factor, multiplied, compared, scaled, limited, infinite),
-        inverted,
+        *(inverted, limited_by_nan, limited_by_a_number),
     ],
     ids=lambda function: function.__name__,
 )

@@ -127,7 +127,7 @@ def compare(actual: Observation, expected: Observation, exact: bool) -> tuple[st
     for name, failure in _LOOKED_AT:
         found = difference(getattr(actual, name), getattr(expected, name), exact, name)
         if found is not None:
-            return failure, found
+            return failure if expected.error is None else f"{failure} after an error", found
     return None
 
 
@@ -171,6 +171,8 @@ class Judge:
     def _executed(
         self, program: Program, loaded: Loaded, expected: list[Observation], names: tuple[str, ...]
     ) -> Verdict:
+        if any(each.error == "MemoryError" for each in expected):
+            return Verdict("invalid", detail="eager Python runs out of memory")
         values = sum(each.error is None for each in expected)
         total = Verdict("passed", values=values, calls=len(expected))
         for way in loaded.ways:

@@ -139,8 +139,14 @@ def minimum(b: Builder, self: E, other: E) -> E:
 @elementwise("clamp", promoting="min max")
 def clamp(b: Builder, self: E, min: E | None, max: E | None) -> E:
     _no_bool(self, "a clamp")
-    found = self if min is None else b.clamp_min(self, min)
-    return found if max is None else b.clamp_max(found, max)
+    found = self if min is None else _unless_nan(b, min, b.clamp_min(self, min))
+    return found if max is None else _unless_nan(b, max, b.clamp_max(found, max))
+
+
+def _unless_nan(b: Builder, bound: E, limited: E) -> E:
+    """What a bound that is NaN makes of everything: NaN."""
+    is_known = bound.kind == "constant" and bound.datum == bound.datum
+    return limited if is_known or not bound.scalar.is_float else b.select(b.is_nan(bound), bound, limited)
 
 
 @elementwise("clamp_min", promoting="min")
