@@ -9,6 +9,7 @@ python -m tests.fuzzing --replay tests/fuzzing/findings/wrong_answer_int_instead
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.fuzzing.findings import FOLDER, replay, subject_text
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge
 from tests.fuzzing.program import Program
-from tests.fuzzing.results import text_of, write
+from tests.fuzzing.results import add, summary, text_of
 
 
 def explain(program: Program) -> int:
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no further programs after this time")
     parser.add_argument("--shrink", type=float, default=30.0, help="seconds to shrink one finding")
     parser.add_argument("--write", action="store_true", help="write results/ and findings/")
+    parser.add_argument("--batch", type=Path, help="write the numbers of the run to this file")
     parser.add_argument("--findings", type=Path, default=None, help="write findings to this folder")
     parser.add_argument("--only", type=int, help="one program, by its number")
     parser.add_argument("--replay", type=Path, help="one program, from the file of a finding")
@@ -56,8 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"--- {finding.number} {verdict.failure}: {verdict.kind} ({verdict.way}, call {verdict.call})")
         print(subject_text(finding.source))
         print(f"  {verdict.detail[:400]}")
+    if options.batch is not None:
+        options.batch.write_text(json.dumps(summary(report), indent=1) + "\n", encoding="utf-8")
     if options.write:
-        write(report)
+        add([summary(report)])
     return bool(report.findings)
 
 

@@ -145,8 +145,8 @@ def run(
     quiet: bool = False,
     folder: Path | None = None,
 ) -> Report:
-    """Judge the programs ``start`` to ``start + count`` of ``seed``; findings are shrunk for ``shrinking`` seconds
-    and written to ``folder``."""
+    """Judge the programs ``start`` to ``start + count`` of ``seed``; findings are shrunk for ``shrinking`` seconds,
+    if any, and written to ``folder``."""
     warm()
     report = Report(seed, folder=folder)
     pool = Pool(jobs)
@@ -199,6 +199,9 @@ def _note_judged(
     report.add(number, verdict, message["constructs"])
     if verdict.status == "finding" and report.failures[verdict.signature] <= SHRUNK:
         source = generate(report.seed, number).source
+        if shrinking <= 0:
+            _keep(report, Finding(report.seed, number, source, verdict))
+            return
         pool.add(("shrink", number, verdict, source), _shrinking(source, verdict, shrinking), first=True)
 
 

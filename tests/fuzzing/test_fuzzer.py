@@ -22,7 +22,7 @@ from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
 from tests.fuzzing.known import ROWS, UNUSED
 from tests.fuzzing.program import HEAD, Program
-from tests.fuzzing.results import FOLDER as RESULTS
+from tests.fuzzing.results import PROGRAMS, check_shares
 from tests.fuzzing.shrinking import shrink
 
 ADDS = Program(
@@ -181,10 +181,18 @@ WAYS = ('unoptimised', 'optimised')
     assert Judge().verdict(Program(source.replace("x + torch.ones(17)", "1 // 0"))).status == "passed"
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("seed_*.json")), ids=lambda path: path.stem)
-def test_shares_of_the_last_runs(path):
-    """So much must compile and run as machine code; both bounds are to become tighter, never looser."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found["rejected"] <= 0.55
-    assert found["native"] >= 0.25
-    assert found["statuses"].get("invalid", 0) <= 0.02 * found["programs"]
+@pytest.mark.parametrize(
+    "batch", json.loads(PROGRAMS.read_text(encoding="utf-8"))["batches"], ids=lambda b: str(b["seed"])
+)
+def test_shares_of_the_runs(batch):
+    check_shares(batch)
+    assert batch["statuses"].get("invalid", 0) <= 0.02 * batch["programs"]
+
+
+def test_results_refuse_a_batch_beyond_the_bounds():
+    batch = {"seed": 1, "programs": 1000, "rejected": 0.3, "native": 0.5}
+    check_shares(batch)
+    with pytest.raises(AssertionError, match=r"seed 1: 50.0% of the programs are rejected"):
+        check_shares({**batch, "rejected": 0.5})
+    with pytest.raises(AssertionError, match=r"seed 1: machine code runs in 10.0% of the others"):
+        check_shares({**batch, "native": 0.1})

@@ -1,16 +1,16 @@
 """wrong answer: Tensor instead of int
 
-Program 83 of seed 5; unoptimised, call 0.
+Program 36 of seed 1004; unoptimised, call 0.
 
 result is tensor(0), not 0
 """
 import torch
 from torch import Tensor
 def f(x: Tensor):
-    best = 0
+    acc = 0
     for row in x:
-        best = row.sum()
-    return best
+        acc = row.sum()
+    return acc
 SUBJECT = f
-CALLS = [lambda: torch.tensor([[]])]
+CALLS = [lambda: (torch.zeros(0),)]
 WAYS = ('unoptimised',)

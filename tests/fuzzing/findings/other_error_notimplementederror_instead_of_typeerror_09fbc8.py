@@ -1,14 +1,16 @@
 """other error: NotImplementedError instead of TypeError
 
-Program 13 of seed 5; unoptimised, call 0.
+Program 1094 of seed 1003; unoptimised, call 0.
 
 raises NotImplementedError: "bitwise_not_cpu" not implemented for 'Float', not TypeError: ~ (operator.invert) is only implemented on integer and Boolean-type tensors
 """
-import math
 import torch
-def f(x):
-    pass
-    return x @ ~x
+from torch import Tensor
+def f(x: Tensor):
+    z = ~x
+    stats = {}
+    stats['s'] = z.item()
+    return stats
 SUBJECT = f
-CALLS = [lambda: (torch.tensor(math.inf, dtype=torch.float32),)]
+CALLS = [lambda: (torch.tensor(1.0),)]
 WAYS = ('unoptimised',)
