@@ -21,17 +21,17 @@ from rekindle.frontend.inference import (
     kind_of_origin,
     origin_of_value,
 )
-from rekindle.frontend.kept_generators import ITERATORS, KeptGenerator, KeptIterator
+from rekindle.frontend.kept_generators import ITERATORS, ITERTOOLS, KeptCall, KeptGenerator, KeptIterator
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.python_forms import PythonFormEmitter
 from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sequences import is_open_tuple
 from rekindle.frontend.sets import is_set
-from rekindle.frontend.special_forms import MagicMethod
+from rekindle.frontend.special_forms import MagicMethod, SpecialForm
 from rekindle.frontend.subscripts import check_items_can_change
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.tensor_indexing import read_indexed, write_indexed
-from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
@@ -50,15 +50,18 @@ from rekindle.syntax.desugaring import hidden
 from rekindle.syntax.views import (
     Apply,
     Assign,
+    Attribute,
     AugAssign,
     BinOp,
     Comprehension,
     Expr,
     GeneratorExpr,
+    Lambda,
     ListLiteral,
     Select,
     SliceExpr,
     Starred,
+    StringLiteral,
     Subscript,
     TupleLiteral,
     Var,
@@ -260,7 +263,30 @@ class AssignmentEmitter(PythonFormEmitter):
         if call is not None and call.callee_name in ITERATORS:
             if self.environment.is_builtin(call.callee_name or "", value.range):
                 return KeptIterator(self, name, self.emit_sugared(value))
-        return None
+        return None if call is None else self._kept_call(name, call)
+
+    def _kept_call(self, name: str, call: Apply) -> SugaredValue | None:
+        """``pairs = itertools.product(xs, ys)``; None for calls of other functions."""
+        called = dotted_name(call.callee)
+        if called is None or ("." in called and called.rpartition(".")[2] not in {*ITERTOOLS, "from_iterable"}):
+            return None
+        form = self.emit_sugared(call.callee)
+        if not isinstance(form, SpecialForm) or form.name not in ITERTOOLS:
+            return None
+        if any(item.tree.kind == Starred.KIND for item in call.inputs):
+            return KeptIterator(self, name, self.emit_sugared(call))
+        inputs = [self._evaluated_now(item) for item in call.inputs]
+        attributes = [Attribute.create(item.range, item.name, self._evaluated_now(item.value)) for item in call.attributes]
+        return KeptCall(self, name, Apply(Apply.create(call.range, call.callee, inputs, attributes).tree))
+
+    def _evaluated_now(self, expr: Expr) -> Expr:
+        """An argument of a call that is made later, evaluated now: the variable that holds it."""
+        is_empty = expr.tree.kind == ListLiteral.KIND and not ListLiteral(expr.tree).items
+        if is_empty or expr.tree.kind in _SAME_LATER:
+            return expr
+        variable = hidden(expr.range, "given")
+        self._assign(variable, self._kept(variable, expr) or self.emit_sugared(expr), expr.range)
+        return variable
 
     def _assign_attribute(self, target: Expr, value: Expr) -> None:
         select = Select(target.tree)
@@ -464,6 +490,10 @@ class AssignmentEmitter(PythonFormEmitter):
 def _wanted(current: Value) -> Type | None:
     """The type that a literal is to have where it is added to ``current``."""
     return current.type if isinstance(current.type, ListType) else None
+
+
+_SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.KIND, Lambda.KIND})
+"""Expressions that mean the same wherever they stand."""
 
 
 def _is_variable(target: Expr) -> bool:

@@ -41,6 +41,7 @@ _TAKE_KEYWORDS: Final = frozenset(
         "enumerate",
         "fork",
         "awaitable",
+        "_awaitable",
         "defaultdict",
         "OrderedDict",
         "deque",
@@ -213,6 +214,17 @@ class CallEmitter(GeneratorEmitter):
         """``awaitable(function, arguments…)``"""
         return self._deferred(call, "awaitable", AwaitType)
 
+    def _torchs_awaitable(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``torch.jit._awaitable(function, arguments…)``, which forgets keyword arguments where Python calls it."""
+        if call.attributes:
+            name = call.attributes[0].name.name
+            raise UnsupportedError(
+                f"torch.jit._awaitable forgets the keyword argument '{name}' where Python calls it",
+                call.attributes[0].range,
+                hint="pass it by its position, or use rekindle.awaitable",
+            )
+        return self._deferred(call, "awaitable", AwaitType)
+
     def _deferred(self, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
         """The call stands in a block, which becomes a graph of its own later."""
         if not call.inputs:
@@ -322,6 +334,7 @@ class CallEmitter(GeneratorEmitter):
         "annotate": _annotate,
         "fork": _fork,
         "awaitable": _awaitable,
+        "_awaitable": _torchs_awaitable,
         "uninitialized": _uninitialized,
         "__new__": _new,
         "unchecked_cast": _unchecked_cast,

@@ -14,7 +14,7 @@ from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.syntax.views import GeneratorExpr
+from rekindle.syntax.views import Apply, GeneratorExpr
 
 if TYPE_CHECKING:
     from rekindle.frontend.loops import LoopEmitter
@@ -116,7 +116,47 @@ class KeptGenerator(KeptIterator):
         return SimpleValue(self.as_value(range, graph)).as_tuple(range, graph, size_hint)
 
 
+class KeptCall(KeptIterator):
+    """An iterator of ``itertools`` that a variable holds: the call, whose arguments have been evaluated, is made where
+    the elements are asked for."""
+
+    def __init__(self, emitter: LoopEmitter, name: str, call: Apply) -> None:
+        super().__init__(emitter, name, _NOTHING)
+        self.call_kept = call
+        self.variables = {name: self.made_in.variable(name) for name in names_in(call)}
+
+    def use(self, range: SourceRange) -> None:
+        is_first = self.taken is None
+        super().use(range)
+        frame = self.emitter.environment.frame
+        if any(frame.variable(name) != variable for name, variable in self.variables.items()):
+            raise UnsupportedError(
+                f"'{self.name}' is an iterator that reads variables around it, which mean something else here",
+                range,
+                hint=f"keep a list: {self.name} = list(…)",
+            )
+        if is_first:
+            self.meaning = self.emitter.emit_sugared(self.call_kept)
+
+    @property
+    def static_length(self) -> int | None:
+        return None
+
+    @property
+    def must_unroll(self) -> bool:
+        return False
+
+
 _NOTHING: Final = SugaredValue()
 
 ITERATORS: Final = frozenset({"zip", "enumerate", "reversed", "iter"})
 """Builtins whose results are used up by the first who goes over them."""
+
+ITERTOOLS: Final = frozenset(
+    {
+        *("accumulate", "chain", "chain_from_iterable", "product", "combinations", "combinations_with_replacement"),
+        *("permutations", "islice", "pairwise", "repeat", "takewhile", "dropwhile", "compress", "filterfalse"),
+        *("groupby", "starmap", "zip_longest"),
+    }
+)
+"""Those of ``itertools``, by their forms. What ``count`` and ``cycle`` make has no end: loops go on with it."""

@@ -134,7 +134,7 @@ def _special() -> dict[int, SugaredValue]:
         id(asynchrony.awaitable): AWAITABLE,
         id(asynchrony.awaitable_wait): BuiltinFunction("prim::awaitable_wait"),
         id(asynchrony.awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),
-        id(torch.jit._awaitable): AWAITABLE,  # type: ignore[attr-defined]
+        id(torch.jit._awaitable): SpecialForm("_awaitable"),  # type: ignore[attr-defined]
         id(torch.jit._awaitable_wait): BuiltinFunction("prim::awaitable_wait"),  # type: ignore[attr-defined]
         id(torch.jit._awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),  # type: ignore[attr-defined]
     }

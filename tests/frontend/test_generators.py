@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -80,6 +82,49 @@ def test_generators_that_read_what_is_not_assigned() -> None:
     assert_calls_agree(reads, (True, [1]), (False, []), (False, [1]))
 
 
+def chained_before_a_change(xs: list[int]):
+    both = itertools.chain(xs, [9])
+    xs.append(5)
+    return list(both)
+
+
+def accumulated_late(xs: list[int]):
+    factor = 2
+    sums = itertools.accumulate(xs, lambda a, b: a * b * factor, initial=1)
+    factor = 3
+    xs.append(4)
+    return max(sums)
+
+
+def taken_late(xs: list[int]):
+    def asked(x: int):
+        print(x)  # noqa: T201
+        return x < 3
+
+    before = itertools.takewhile(asked, xs)
+    print("made")  # noqa: T201
+    return sum(before)
+
+
+def of_iterators(xs: list[int]):
+    spread = itertools.chain(*[xs, xs])
+    doubled = itertools.chain((2 * x for x in xs), xs)
+    pairs = itertools.combinations(xs, 2)
+    return list(spread), [x + 1 for x in doubled], [a * b for a, b in pairs]
+
+
+def grouped(xs: list[int]):
+    groups = itertools.groupby(xs)
+    first = itertools.islice(xs, 2)
+    padded = itertools.zip_longest(xs, [1], fillvalue=0)
+    return {key: sum(group) for key, group in groups}, any(x > 1 for x in first), dict(padded)
+
+
+@pytest.mark.parametrize("function", [chained_before_a_change, accumulated_late, taken_late, of_iterators, grouped])
+def test_iterators_in_variables_compute_when_they_are_asked(function: Any) -> None:
+    assert_calls_agree(function, ([1, 2, 2],), ([3, 3, 1],))
+
+
 def consumed_twice(xs: list[int]):
     g = (v for v in xs)
     return sum(g) + sum(g)
@@ -94,6 +139,19 @@ def consumed_in_a_loop(xs: list[int]):
     return total
 
 
+def iterator_consumed_twice(xs: list[int]):
+    pairs = itertools.product(xs, repeat=2)
+    total = 0
+    for a, b in pairs:
+        total += a * b
+    return total + len(list(pairs))
+
+
+def iterator_consumed_in_a_loop(xs: list[int]):
+    both = chain(xs, [9])
+    return [sum(both) for _ in range(2)]
+
+
 def computed_too_early(xs: list[int]):
     return [x + i for i, x in enumerate(lazily.computed(x, xs) for x in xs if x > 1)]
 
@@ -103,6 +161,8 @@ def computed_too_early(xs: list[int]):
     [
         (consumed_twice, "'g' is a generator, which is used up by the first who goes over it"),
         (consumed_in_a_loop, "'pairs' is an iterator, which is used up by the first who goes over it"),
+        (iterator_consumed_twice, "'pairs' is an iterator, which is used up by the first who goes over it"),
+        (iterator_consumed_in_a_loop, "'both' is an iterator, which is used up by the first who goes over it"),
         (
             computed_too_early,
             "the elements of this generator do more than give values, and would be computed too early here",

@@ -15,6 +15,7 @@ from torch._awaits import _Await
 from torch.jit import _awaitable, _awaitable_nowait, _awaitable_wait
 
 import rekindle
+from rekindle.errors import UnsupportedError
 from rekindle.runtime.code import Code
 from rekindle.runtime.futures import Future, TaskPool, set_task_pool
 from rekindle.runtime.interpreter import InterpreterState
@@ -91,17 +92,22 @@ def test_results_are_those_of_calls(program: Any) -> None:
             assert torch.equal(compiled(x), program(x))
 
 
-@pytest.mark.parametrize("program", [*PROGRAMS, with_keywords])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_graphs_are_those_of_torch_jit(program: Any) -> None:
     comparison = compare(program, rekindle.script)
     assert comparison.equal, comparison.differences
 
 
-def test_keywords_count() -> None:
+def test_keywords_that_pytorch_forgets_are_refused() -> None:
     """PyTorch's ``_awaitable`` forgets them when Python calls it, and does not when torch.jit compiles it."""
     x = torch.ones(2)
-    for program in (rekindle.script(with_keywords), script_with_torch(with_keywords)):
-        assert torch.equal(program(x), x * 3)
+    assert torch.equal(script_with_torch(with_keywords)(x), x * 3)
+    assert not torch.equal(with_keywords(x), x * 3)
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(with_keywords)
+    assert caught.value.message == "torch.jit._awaitable forgets the keyword argument 'n' where Python calls it"
+    assert caught.value.range.text == "n=3"
+    assert caught.value.hint == "pass it by its position, or use rekindle.awaitable"
     assert torch.equal(rekindle.awaitable(scaled, x, n=3).wait(), x * 3)
 
 
