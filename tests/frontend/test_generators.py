@@ -107,7 +107,7 @@ def taken_late(xs: list[int]):
 
 
 def of_iterators(xs: list[int]):
-    spread = itertools.chain(*[xs, xs])
+    spread = itertools.chain(*(xs, xs))
     doubled = itertools.chain((2 * x for x in xs), xs)
     pairs = itertools.combinations(xs, 2)
     return list(spread), [x + 1 for x in doubled], [a * b for a, b in pairs]
