@@ -276,7 +276,9 @@ class AssignmentEmitter(PythonFormEmitter):
         if any(item.tree.kind == Starred.KIND for item in call.inputs):
             return KeptIterator(self, name, self.emit_sugared(call))
         inputs = [self._evaluated_now(item) for item in call.inputs]
-        attributes = [Attribute.create(item.range, item.name, self._evaluated_now(item.value)) for item in call.attributes]
+        attributes = [
+            Attribute.create(item.range, item.name, self._evaluated_now(item.value)) for item in call.attributes
+        ]
         return KeptCall(self, name, Apply(Apply.create(call.range, call.callee, inputs, attributes).tree))
 
     def _evaluated_now(self, expr: Expr) -> Expr:
