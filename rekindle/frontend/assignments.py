@@ -18,6 +18,7 @@ from rekindle.frontend.inference import (
     SET,
     TUPLE,
     Origin,
+    is_literal_of,
     kind_of_origin,
     origin_of_value,
 )
@@ -100,6 +101,7 @@ class AssignmentEmitter(PythonFormEmitter):
             origin = origin_of_value(statement.tree, value) if _is_variable(targets[0]) else None
             if origin is None:
                 self._assign_one(statement, targets[0], value)
+                self._remember_alias(targets[0], value)
             else:
                 self._assign_first(origin, targets[0], value)
         elif kind_of_origin(value) in (NOTHING, NUMBER) and all(map(_is_variable, targets)):
@@ -116,7 +118,7 @@ class AssignmentEmitter(PythonFormEmitter):
         first = self.emit_expression(value)
         for target in targets:
             origin = Origin(target.tree, kind)
-            type = self._first_type(origin, target)
+            type = self._first_type(origin, target, value)
             if kind == NUMBER:
                 self._assign(target, SimpleValue(self._number_as(first, type, value.range)), value.range)
             else:
@@ -137,31 +139,22 @@ class AssignmentEmitter(PythonFormEmitter):
 
     def _assign_first(self, origin: Origin, target: Expr, value: Expr) -> None:
         """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
-        type = self._first_type(origin, target)
+        type = self._first_type(origin, target, value)
         if origin.kind == NUMBER:
             number = self.emit_expression(value)
             self._assign(target, SimpleValue(self._number_as(number, type, value.range)), value.range)
-        elif type is None:
-            self._assign(target, self.emit_sugared(value), value.range)
-        elif origin.kind == NUMBERS:
-            self._assign(target, SimpleValue(self._numbers_as(value, type)), value.range)
+        elif type is None or origin.kind == NUMBERS:
+            self._assign(target, self.emit_sugared(value, 1, type), value.range)
         else:
             self._assign_annotated(target, value, type)
         self._remember(origin, target)
-
-    def _numbers_as(self, value: Expr, type: Type) -> Value:
-        """Emit a list or dict of literal numbers as a ``type``."""
-        if value.tree.kind != "*":
-            return self.emit_expression(value, type)
-        product = BinOp(value.tree)
-        return self.binary("*", self.emit_expression(product.lhs, type), self.emit_expression(product.rhs), product)
 
     def _assign_side_by_side(self, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
         """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
         found: list[tuple[Expr, Expr, Origin | None, Type | None, SugaredValue]] = []
         for target, value in zip(targets, values, strict=True):
             origin = origin_of_value(value.tree, value)
-            type = None if origin is None else self._first_type(origin, target)
+            type = None if origin is None else self._first_type(origin, target, value)
             if origin is not None and origin.kind == NUMBER:
                 number = self._number_as(self.emit_expression(value), type, value.range)
                 found.append((target, value, origin, None, SimpleValue(number)))
@@ -172,7 +165,7 @@ class AssignmentEmitter(PythonFormEmitter):
             if origin is not None:
                 self._remember(origin, target)
 
-    def _first_type(self, origin: Origin, target: Expr) -> Type | None:
+    def _first_type(self, origin: Origin, target: Expr, value: Expr) -> Type | None:
         """The type that a variable is to have of which this assignment does not tell all; None where nothing else has
         told."""
         frame = self.environment.frame
@@ -184,7 +177,8 @@ class AssignmentEmitter(PythonFormEmitter):
         if type is None and origin.kind in (NUMBER, NUMBERS) and self.environment.find_origin(variable) is not None:
             known = frame.find_type(variable)
             # A variable that is a Tensor everywhere, or a list of such numbers, is assigned anew what it began with.
-            return known if origin.kind == NUMBERS or known == TENSOR else None
+            is_same = origin.kind == NUMBERS and known is not None and is_literal_of(value, known)
+            return known if is_same or known == TENSOR else None
         return type
 
     def _remember(self, origin: Origin, target: Expr) -> None:
@@ -193,6 +187,13 @@ class AssignmentEmitter(PythonFormEmitter):
         around = None if frame.parent is None else frame.parent.find_type(variable)
         if around is None or not _is_emptied(origin, around):
             frame.origins[variable] = origin
+
+    def _remember_alias(self, target: Expr, value: Expr) -> None:
+        """``b = a``: what is put into the list or dict of one is put into that of the other."""
+        origin = self.environment.origin_of(value)
+        if origin is not None and origin.kind == NUMBERS and target.tree.kind == Var.KIND:
+            frame = self.environment.frame
+            frame.origins[frame.variable(Var(target.tree).name.name)] = origin
 
     def _number_as(self, number: Value, type: Type | None, range: SourceRange) -> Value:
         """The number with which a variable begins that becomes a ``type``."""
@@ -398,9 +399,9 @@ class AssignmentEmitter(PythonFormEmitter):
 
     def _augment_variable(self, statement: AugAssign, current: Value) -> Value:
         origin = self.environment.origin_of(statement.target)
-        if origin is None or origin.kind not in (LIST, NUMBER):
+        if origin is None or origin.kind not in (LIST, NUMBER, NUMBERS):
             return self._augment(statement, current)
-        if origin.kind == LIST:
+        if origin.kind in (LIST, NUMBERS):
             rhs = self.emit_expression(statement.value)
             if isinstance(rhs.type, ListType) and statement.operator == "+":
                 self.learn_element(statement.target, rhs)
@@ -429,6 +430,10 @@ class AssignmentEmitter(PythonFormEmitter):
         changed = isinstance(type, TensorType) or (is_list and operator in ("+", "*"))
         if changed and isinstance(type, ListType) and type.python.startswith("deque:"):
             raise UnsupportedError("'+=' of a deque with maxlen is not supported", range, hint="call its extend")
+        if is_list and operator == "+" and isinstance(rhs.type, ListType):
+            self.learn_numbers(statement.target, rhs.type.element)
+            _, rhs = self.as_one_list(current, rhs, range)
+            arguments = [self.argument(rhs, statement.value.range)]
         if changed and operator in _IN_PLACE:
             return insert_builtin_call(range, self.graph, _IN_PLACE[operator], [itself, *arguments], [])
         if isinstance(type, ClassType):

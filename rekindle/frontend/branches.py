@@ -12,7 +12,7 @@ from rekindle.frontend.environment import Frame
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.sugared import GIVEN_UP
 from rekindle.ir.graph import Node
-from rekindle.ir.types import ANY, Type, UnionBase, join_numbers, unify, union
+from rekindle.ir.types import ANY, Type, UnionBase, join_values, unify, union
 
 
 @dataclass(slots=True, frozen=True)
@@ -84,7 +84,7 @@ class BranchEmitter(AssignmentEmitter):
             takes_any = isinstance(before, UnionBase) or before == ANY
             unified = unify(types[0], types[1], default_to_union=takes_any)
             if unified is None and self.graph.none_checks is not None:
-                number = join_numbers(types[0], types[1])
+                number = join_values(types[0], types[1])
                 if number is not None:
                     self._merge_numbers(name, types, number, range)
                     continue

@@ -16,7 +16,18 @@ from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import BOOL, INT, STRING, TENSOR, DictType, ListType, Type, unshaped, without_none
+from rekindle.ir.types import (
+    BOOL,
+    INT,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    Type,
+    is_open_number,
+    unshaped,
+    without_none,
+)
 from rekindle.syntax.views import Apply, BinOp, Expr, Select
 
 _OF_DEQUES: Final = frozenset({"appendleft", "popleft", "extendleft", "rotate", "pop"})
@@ -120,7 +131,8 @@ class CollectionEmitter(SetEmitter):
             name, type = self._factory(meaning, factory)
         wanted = None if hint is None else without_none(hint)
         if isinstance(wanted, DictType):
-            value = wanted.value if isinstance(type, (ListType, DictType)) and name == "defaultdict" else type
+            is_told = isinstance(type, (ListType, DictType)) or (type == INT and is_open_number(wanted.value))
+            value = wanted.value if is_told and name == "defaultdict" else type
             kind = DictType(wanted.key, value, name)
         else:
             kind = DictType(STRING, type, name)

@@ -11,7 +11,7 @@ from rekindle.frontend.library import library_function
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import INT, STRING, DictType, ListType, Type, without_none
+from rekindle.ir.types import INT, STRING, DictType, ListType, Type, is_open_number, without_none
 from rekindle.syntax.views import Apply, BinOp, Expr, Select
 
 _METHODS: Final = frozenset({"most_common", "total", "elements", "update", "subtract"})
@@ -79,7 +79,8 @@ class CounterEmitter(CollectionEmitter):
         source = self._counted(args[0], call.range) if args else None
         if source is not None:
             key = _element(source.value.type)
-        made = self.insert_node("prim::DictConstruct", call.range, [], [DictType(key, INT, "Counter")]).output
+        counts = wanted.value if isinstance(wanted, DictType) and is_open_number(wanted.value) else INT
+        made = self.insert_node("prim::DictConstruct", call.range, [], [DictType(key, counts, "Counter")]).output
         if source is not None:
             self.count(call.range, made, source)
         for name, value in kwargs.items():

@@ -31,16 +31,18 @@ from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
-from rekindle.ir.matching import convert_value
+from rekindle.ir.matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     TENSOR,
     InterfaceType,
     ListType,
     TensorType,
+    TupleType,
     Type,
     is_open_number,
     join_numbers,
+    join_values,
     lost_class,
     mismatch_note,
     number_members,
@@ -549,8 +551,9 @@ class Environment:
             began = self.find_origin(name)
             if began is not None:
                 learn_from_conflict(self.evidence, began, expected, simple.type)
-        number = join_numbers(expected, simple.type) if self._may_change_number(name, annotated) else None
-        if number is not None:
+        may_change = self._may_change_number(name, annotated)
+        number = join_values(expected, unshaped(simple.type)) if may_change and _is_value(expected) else None
+        if number is not None and (number != expected or simple.type != expected):
             return self._widen_number(name, number, simple, range)
         simple = convert_value(self.graph, simple, expected, range)
         _check_class(spelled, simple.type, expected, range)
@@ -592,10 +595,11 @@ class Environment:
             assert outermost.loop is not None
             assert outermost.parent is not None
             entered = outermost.parent.find_type(variable)
-            wider = None if entered is None else join_numbers(entered, number.type)
+            wider = None if entered is None else join_values(entered, unshaped(number.type))
             if wider is not None and wider != entered:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
-        return number if number.type.is_subtype_of(joined) else self.cast(number, joined, range)
+        is_plain = number_members(joined) is not None and number.type.is_subtype_of(joined)
+        return number if is_plain else self.cast(number, joined, range)
 
     def widen_carried(self, loop: SourceRange) -> None:
         """Give the variables that the loop carries the types that its body has been found to need."""
@@ -606,6 +610,12 @@ class Environment:
 
     def cast(self, value: Value, type: Type, range: SourceRange) -> Value:
         """Insert an unchecked cast: the value is known to be of ``type``."""
+        if isinstance(type, TupleType) and isinstance(value.type, TupleType):
+            parts = zip(unpack_tuple(self.graph, value, range), type.elements, strict=True)
+            items = [item if unshaped(item.type) == part else self.cast(item, part, range) for item, part in parts]
+            return self.graph.insert_node(
+                self.graph.create("prim::TupleConstruct", items, types=[type], range=range)
+            ).output
         return self.graph.insert_node(
             self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         ).output
@@ -734,6 +744,13 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
         range,
         hint="assign it before; what the name means around the function does not count where the function assigns it",
     )
+
+
+def _is_value(type: Type) -> bool:
+    """Return whether values of ``type`` are numbers, or tuples that hold numbers: they can have a wider type."""
+    if isinstance(type, TupleType):
+        return any(map(_is_value, type.elements))
+    return number_members(type) is not None
 
 
 def _joined_number(type: Type) -> Type | None:

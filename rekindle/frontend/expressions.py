@@ -50,6 +50,7 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     is_open_number,
+    join_values,
     mismatch_note,
     number_members,
     unify,
@@ -378,7 +379,9 @@ class ExpressionEmitter(Learning):
             chain.append(BinOp(chain[-1].lhs.tree))
         position = len(chain)
         try:
-            value = self.emit_expression(chain[-1].lhs)
+            first = chain[-1].lhs
+            repeated = len(chain) == 1 and expr.operator == "*" and first.tree.kind == ListLiteral.KIND
+            value = self.emit_expression(first, hint if repeated else None)
             while position:
                 position -= 1
                 each = chain[position]
@@ -409,6 +412,8 @@ class ExpressionEmitter(Learning):
             if operator in ("==", "!=") and are_never_equal(lhs, rhs):
                 return self.graph.insert_constant(operator == "!=", range=expr.range)
             give_empty_literals_types(lhs, rhs)
+        if operator in ("+", "==", "!=") and self.graph.none_checks is not None:
+            lhs, rhs = self.as_one_list(lhs, rhs, expr.range)
         if compares_tuples(operator, lhs, rhs):
             return compare_tuples(self, lambda op, a, b: self.binary(op, a, b, expr), operator, lhs, rhs, expr.range)
         if operator == "%" and isinstance(lhs.type, StringType):
@@ -423,6 +428,17 @@ class ExpressionEmitter(Learning):
             arguments.reverse()
         target = MagicMethod(method, BuiltinFunction(kind))
         return target.call(Call(expr.range, self.graph, arguments)).as_value(expr.range, self.graph)
+
+    def as_one_list(self, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
+        """The operands of a concatenation, which makes a new list, or of a comparison, as lists of what the elements of
+        both join to."""
+        if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
+            return lhs, rhs
+        element = join_values(lhs.type.element, rhs.type.element)
+        if element is None or element == lhs.type.element == rhs.type.element:
+            return lhs, rhs
+        wanted, cast = ListType(element), self.environment.cast
+        return cast(lhs, wanted, range), cast(rhs, wanted, range)
 
     def present_operands(self, operator: str, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
         """The operands without None, where an operator wants them so. Objects of classes may take None."""

@@ -15,6 +15,7 @@ from rekindle.errors import Diagnostics
 from rekindle.frontend.type_expressions import dotted_name
 from rekindle.ir.types import (
     BOOL,
+    FLOAT,
     INT,
     NONE,
     STRING,
@@ -24,7 +25,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
-    join_numbers,
+    join_contents,
     number_members,
     optional,
     unify,
@@ -59,7 +60,7 @@ SET: Final = "set"
 TUPLE: Final = "tuple"
 NOTHING: Final = "None"
 NUMBER: Final = "number"
-NUMBERS: Final = "numbers"
+NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
 """What the first assignment of a variable was."""
 
 
@@ -76,6 +77,8 @@ class Origin:
     kind: str
     is_optional: bool = False
     """Whether it may assign None, too: ``xs = [] if wanted else None``."""
+    maker: tuple[str, Type] | None = None
+    """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
 
 
 @dataclass(slots=True)
@@ -163,22 +166,34 @@ class Evidence:
             return None if key is None else DictType(key, BOOL, "set")
         if origin.kind == DICT:
             key = self.shown.get((statement, "key"))
+            if origin.maker is not None and key is not None:
+                name, made = origin.maker
+                joined = made if value is None or made == FLOAT else join_contents(made, value)
+                return DictType(key, joined or made, name)
             return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
         return value
 
-    def learn_numbers(self, origin: Origin, container: Type, given: Type) -> None:
-        """Take note that a list or dict of numbers, of the type ``container``, is given a number of type ``given``.
+    def learn_contents(self, origin: Origin, container: Type, wanted: Type) -> None:
+        """Take note that a list or dict of the type ``container`` is to hold what a ``wanted`` holds.
 
         Raises:
             Reinference: its elements are to have a wider type.
         """
-        if origin.kind != NUMBERS or not isinstance(container, (ListType, DictType)):
+        joined = join_contents(container, unshaped(wanted)) if origin.kind in (NUMBERS, LIST, DICT) else None
+        if joined is None or joined == container:
             return
-        element = container.contained[-1]
-        joined = join_numbers(element, given)
-        if joined is not None and joined != element:
-            self.shown[id(origin.statement), "value"] = container.with_contained([*container.contained[:-1], joined])
-            raise Reinference
+        if origin.kind == NUMBERS:
+            self.shown[id(origin.statement), "value"] = joined
+        elif origin.maker is not None:
+            if origin.maker[1] == FLOAT:
+                return
+            self.shown[id(origin.statement), "value"] = joined.contained[-1]
+        elif (id(origin.statement), "element" if origin.kind == LIST else "value") in self.shown:
+            part = "element" if origin.kind == LIST else "value"
+            self.shown[id(origin.statement), part] = joined.contained[-1]
+        else:
+            return
+        raise Reinference
 
     def learn(self, origin: Origin, **parts: Type) -> None:
         """Take note of what a use shows.
@@ -190,7 +205,7 @@ class Evidence:
         for part, type in parts.items():
             key = (id(origin.statement), part)
             known = self.shown.get(key)
-            merged = unshaped(type) if known is None else unify(known, unshaped(type))
+            merged = unshaped(type) if known is None else _merged(known, unshaped(type))
             if merged is not None:
                 self.shown[key] = merged
         now = self.type_of(origin)
@@ -230,7 +245,7 @@ def kind_of_origin(value: Expr) -> str | None:
         return NOTHING
     if _is_number(value):
         return NUMBER
-    if holds_numbers(value):
+    if makes_container(value):
         return NUMBERS
     if kind == Apply.KIND:
         call = Apply(value.tree)
@@ -254,29 +269,58 @@ def _is_number(value: Expr) -> bool:
     return tree.kind == Const.KIND or (tree.kind == Select.KIND and dotted_name(Expr(tree)) in _CONSTANTS)
 
 
-def holds_numbers(value: Expr) -> bool:
-    """Return whether ``value`` makes a list or dict of literal numbers: ``[0, 0]``, ``[0] * n``, ``{"sum": 0}``."""
+def makes_container(value: Expr) -> bool:
+    """Return whether ``value`` makes a list or a dict that is not empty: ``[0, n]``, ``[0] * n``, ``{"sum": 0}``."""
     kind = value.tree.kind
-    if kind == ListLiteral.KIND:
-        items = ListLiteral(value.tree).items
-        return bool(items) and all(map(_is_number, items))
-    if kind == DictLiteral.KIND:
-        values = DictLiteral(value.tree).values
-        return bool(values) and all(map(_is_number, values))
-    if kind == ListComp.KIND:
-        return _is_number(ListComp(value.tree).element)
-    if kind == DictComp.KIND:
-        return _is_number(DictComp(value.tree).value)
+    if kind in (ListComp.KIND, DictComp.KIND):
+        return True
     if kind == "*":
-        return BinOp(value.tree).lhs.tree.kind == ListLiteral.KIND and holds_numbers(BinOp(value.tree).lhs)
-    return False
+        return BinOp(value.tree).lhs.tree.kind == ListLiteral.KIND and makes_container(BinOp(value.tree).lhs)
+    if kind == ListLiteral.KIND:
+        return bool(ListLiteral(value.tree).items)
+    return kind == DictLiteral.KIND and bool(DictLiteral(value.tree).values)
+
+
+def is_literal_of(value: Expr, type: Type) -> bool:
+    """Return whether ``value`` makes a list or dict of literal numbers, or of tuples, lists and dicts of such, as a
+    ``type`` is one: ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
+    kind = value.tree.kind
+    if _is_number(value):
+        return number_members(type) is not None
+    if isinstance(type, TupleType) and kind == TupleLiteral.KIND:
+        items = TupleLiteral(value.tree).items
+        return len(items) == len(type.elements) and all(map(is_literal_of, items, type.elements))
+    if not isinstance(type, (ListType, DictType)) or not makes_container(value):
+        return False
+    if isinstance(type, DictType):
+        if kind == DictComp.KIND:
+            return is_literal_of(DictComp(value.tree).value, type.value)
+        values = DictLiteral(value.tree).values if kind == DictLiteral.KIND else []
+        return bool(values) and all(is_literal_of(item, type.value) for item in values)
+    if kind == ListComp.KIND:
+        return is_literal_of(ListComp(value.tree).element, type.element)
+    if kind == "*":
+        return is_literal_of(BinOp(value.tree).lhs, type)
+    items = ListLiteral(value.tree).items if kind == ListLiteral.KIND else []
+    return bool(items) and all(is_literal_of(item, type.element) for item in items)
+
+
+def _maker_of(value: Expr) -> tuple[str, Type] | None:
+    """Return what Python calls the dict of numbers that ``value`` makes, and the type of those that it makes itself."""
+    call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
+    if call is not None and call.callee_name == "Counter":
+        return "Counter", INT
+    if call is None or call.callee_name != "defaultdict" or [item.tree.kind for item in call.inputs] != [Var.KIND]:
+        return None
+    made = {"int": INT, "float": FLOAT}.get(Var(call.inputs[0].tree).name.name)
+    return None if made is None else ("defaultdict", made)
 
 
 def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
     """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
     if value.tree.kind != TernaryIf.KIND:
         kind = kind_of_origin(value)
-        return None if kind is None else Origin(statement, kind)
+        return None if kind is None else Origin(statement, kind, maker=_maker_of(value))
     either = TernaryIf(value.tree)
     kinds = [kind_of_origin(side) for side in (either.true_expr, either.false_expr)]
     if NOTHING not in kinds:
@@ -297,6 +341,8 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
         common = unify_all(map(unshaped, elements))
         if common is not None and (isinstance(actual, TupleType) or (isinstance(actual, ListType) and actual.is_tuple)):
             evidence.learn(origin, element=common)
+    elif origin.kind == NUMBERS:
+        evidence.learn_contents(origin, expected, actual)
     elif origin.kind == LIST and isinstance(actual, ListType):
         evidence.learn(origin, element=actual.element)
     elif origin.kind == DICT and isinstance(actual, DictType):
@@ -308,6 +354,14 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
     elif origin.kind == NUMBER and _takes_over(expected, actual):
         evidence.shown.pop((id(origin.statement), "value"), None)
         evidence.learn(origin, value=actual)
+
+
+def _merged(known: Type, shown: Type) -> Type | None:
+    """Return the type of what uses have shown to be a ``known`` and a ``shown``."""
+    found = unify(known, shown)
+    if found is None or (number_members(known) is not None and number_members(shown) is not None):
+        return join_contents(known, shown) or found
+    return found
 
 
 def _takes_over(number: Type, other: Type) -> bool:

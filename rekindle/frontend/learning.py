@@ -10,7 +10,8 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import NONE, DictType, ListType, Type
+from rekindle.ir.redefinition import rely_on, widen_attribute
+from rekindle.ir.types import NONE, ClassType, DictType, ListType, Type, unshaped
 from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
@@ -25,13 +26,32 @@ class Learning(Explaining):
                 self.evidence.learn(origin, element=added.type.element)
 
     def learn_numbers(self, expr: Expr, given: Type) -> None:
-        """The list or dict of numbers that ``expr`` names is given a number of the type ``given``."""
-        if self.graph.none_checks is None or expr.tree.kind != Var.KIND:
+        """The list or dict that ``expr`` means is given an element of the type ``given``: a variable, an attribute, or
+        what stands within one: ``m[i]``."""
+        if self.graph.none_checks is None:
             return
-        variable = self.environment.frame.variable(Var(expr.tree).name.name)
-        origin, container = self.environment.find_origin(variable), self.environment.frame.find_type(variable)
-        if origin is not None and container is not None:
-            self.evidence.learn_numbers(origin, container, given)
+        depth, base = 1, expr
+        while base.tree.kind == Subscript.KIND:
+            depth, base = depth + 1, Subscript(base.tree).value
+        if base.tree.kind == Var.KIND:
+            variable = self.environment.frame.variable(Var(base.tree).name.name)
+            origin, container = self.environment.find_origin(variable), self.environment.frame.find_type(variable)
+            wanted = None if container is None else _with_element(container, depth, unshaped(given))
+            if origin is not None and container is not None and wanted is not None:
+                self.evidence.learn_contents(origin, container, wanted)
+        elif base.tree.kind == Select.KIND and Select(base.tree).value.tree.kind == Var.KIND:
+            self._learn_attribute(Select(base.tree), depth, unshaped(given))
+
+    def _learn_attribute(self, select: Select, depth: int, given: Type) -> None:
+        """The list or dict in an attribute, or one within it, is given an element."""
+        value, name = getattr(self.emit_sugared(select.value), "value", None), select.selector.name
+        if not isinstance(value, Value) or not isinstance(value.type, ClassType):
+            return
+        container = value.type.attribute_type(name)
+        wanted = None if container is None else _with_element(container, depth, given)
+        if wanted is not None:
+            rely_on(value.type, name)
+            widen_attribute(value.type, name, wanted)
 
     def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
         """The dict that ``expr`` names is to have such a key, and such a value under it."""
@@ -50,11 +70,8 @@ class Learning(Explaining):
         owner = Select(call.callee.tree).value
         if owner.tree.kind == Subscript.KIND:
             self._learn_from_item(owner, kind, args)
-            return
         origin = self.environment.origin_of(owner)
-        if origin is None:
-            return
-        if origin.kind == NUMBERS:
+        if origin is None or origin.kind == NUMBERS:
             self._learn_from_numbers(owner, kind.rpartition("::")[2], args)
             return
         values = [item.materialise(self.graph) for item in args]
@@ -105,3 +122,14 @@ class Learning(Explaining):
             self.evidence.learn(origin, key=type.key, value=type.value)
         elif origin.kind == SET and isinstance(type, DictType):
             self.evidence.learn(origin, key=type.key)
+
+
+def _with_element(container: Type, depth: int, given: Type) -> Type | None:
+    """Return ``container`` with ``given`` as the type of elements, ``depth`` lists or dicts deep; None where it is not
+    so deep."""
+    if depth == 0:
+        return given
+    if not isinstance(container, (ListType, DictType)):
+        return None
+    element = _with_element(container.contained[-1], depth - 1, given)
+    return None if element is None else container.with_contained([*container.contained[:-1], element])

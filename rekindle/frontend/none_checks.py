@@ -27,7 +27,7 @@ from rekindle.frontend.none_errors import TYPE_ERROR, none_argument, takes_none
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NUMBER, Type, UnionBase, without_none
+from rekindle.ir.types import COMPLEX, NUMBER, Type, UnionBase, UnionType, without_none
 
 
 class CheckedOptionals:
@@ -68,6 +68,11 @@ class CheckedOptionals:
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         graph = self.graph
+        if isinstance(type, UnionType):
+            if value.type == NUMBER and COMPLEX not in type.members:
+                real = library_function("number_as_real")
+                value = real.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
+            return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
         if value.type != NUMBER:
             cast = graph.create("prim::unchecked_cast", [value], types=[NUMBER], range=range)
             value = graph.insert_node(cast).output

@@ -31,6 +31,8 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NUMBER,
+    DictType,
+    ListType,
     TensorType,
     TupleType,
     Type,
@@ -115,6 +117,8 @@ def dispatch_on_number(
         return None
     if _resolve(schemas, arguments, (False,)) is not None:
         return None
+    if any(map(_holds_open_numbers, arguments.all)) and _resolve(schemas, arguments, (True,)) is not None:
+        return None  # the element of a list that is to hold it as it is
     fits = {
         type: _resolve(schemas, arguments.with_replaced(number, _NumberAs(number, type, False)), (False, True))
         for type in _possible_types(number.type)
@@ -135,6 +139,11 @@ def dispatch_on_number(
         return emit(arguments.with_replaced(number, taken))
 
     return _emit_branches(types, number, keeps_bool, range, graph, emit_with)
+
+
+def _holds_open_numbers(item: CallArgument) -> bool:
+    type = item.type
+    return isinstance(type, (ListType, DictType)) and is_open_number(type.contained[-1])
 
 
 def _possible_types(type: Type) -> list[Type]:

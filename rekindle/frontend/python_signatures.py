@@ -28,10 +28,10 @@ from rekindle.ir.types import (
     NONE,
     TENSOR,
     DictType,
-    EnumType,
     ListType,
     TupleType,
     Type,
+    is_python_key,
     optional,
     without_none,
 )
@@ -61,7 +61,7 @@ def call_as_python_does(
     """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
     as far as is known here."""
     owner = self_value or (args[0] if args else None)
-    if owner is not None and isinstance(owner.type, DictType) and isinstance(owner.type.key, EnumType):
+    if owner is not None and isinstance(owner.type, DictType) and is_python_key(owner.type.key):
         return insert_builtin_call(range, graph, f"python::{kind.partition('::')[2]}", args, kwargs, self_value)
     named = {item.name: item for item in kwargs}
     keyword, other = _OTHERWISE.get(kind, ("", ""))

@@ -10,7 +10,7 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, unpack_tuple
-from rekindle.ir.types import FLOAT, DictType, EnumType, IntType, ListType, TupleType, Type
+from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, is_python_key
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -180,7 +180,7 @@ def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: Sou
         UnsupportedError: it would tell the order of a set.
     """
     types = [item.type for item in args]
-    if kind == "aten::len" and types and isinstance(types[0], DictType) and isinstance(types[0].key, EnumType):
+    if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):
         keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
         return [CallArgument(keys, range=args[0].range)]  # a list of one dict would do for the operator
     args = shown(kind, args, graph, range)

@@ -18,7 +18,7 @@ from rekindle.errors import InternalError
 from rekindle.frontend.assignedness import join, stored_types
 from rekindle.frontend.exits import CLOSURES, transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import Type, join_numbers, unify
+from rekindle.ir.types import Type, join_values, unify
 
 
 def convert_to_ssa(
@@ -230,7 +230,7 @@ def _widen(block: Block, scope: _Scope, found: dict[str, Type]) -> None:
 
 def _joined(one: Type, other: Type) -> Type | None:
     """Return the type of a variable that a loop is entered with as ``one`` and entered again with as ``other``."""
-    return unify(one, other) or join_numbers(one, other)
+    return unify(one, other) or join_values(one, other)
 
 
 def is_meaningful_name(name: str) -> bool:

@@ -29,6 +29,7 @@ from rekindle.frontend.insertion import (
 )
 from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.none_errors import ATTRIBUTE_ERROR, TYPE_ERROR
+from rekindle.frontend.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.python_kinds import as_python_has_it, gives_nothing
 from rekindle.frontend.python_signatures import call_as_python_does
 from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
@@ -42,6 +43,7 @@ from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     DEVICE,
+    INT,
     STRING,
     TENSOR,
     AwaitType,
@@ -55,6 +57,8 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    is_open_number,
+    is_python_key,
     lost_class,
     mismatch_note,
     unshaped,
@@ -278,7 +282,7 @@ class SimpleValue(SugaredValue):
             return self
         if isinstance(type, DictType) and type.is_set:
             raise refuse_order(range)
-        if isinstance(type, DictType) and isinstance(type.key, EnumType):
+        if isinstance(type, DictType) and is_python_key(type.key):
             return self._by_operator("aten::keys", range, graph)
         if isinstance(type, DictType):
             return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
@@ -294,7 +298,7 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TupleType):
             return graph.insert_constant(len(type.elements), range=range)
         if isinstance(type, (ListType, StringType, DictType, TensorType)):
-            if isinstance(type, DictType) and isinstance(type.key, EnumType):
+            if isinstance(type, DictType) and is_python_key(type.key):
                 return self._by_operator("aten::len", range, graph).as_value(range, graph)
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and "__len__" in type.methods:
@@ -309,14 +313,17 @@ class SimpleValue(SugaredValue):
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         type = self.value.type
-        if isinstance(type, DictType) and isinstance(type.key, EnumType):
-            return self._by_operator("aten::__getitem__", range, graph, CallArgument(index, range=range))
+        key = CallArgument(index, range=range)
         if isinstance(type, DictType) and type.python == "Counter":
-            zero = graph.insert_constant(0, range=range)
-            return SimpleValue(graph.insert("aten::get", [self.value, index, zero], range=range))
+            zero = CallArgument(graph.insert_constant(0, range=range), range=range)
+            return self._by_operator("aten::get", range, graph, key, zero)
         if isinstance(type, DictType) and type.python == "defaultdict":
-            empty = insert_empty(graph, type.value, range)
-            return SimpleValue(graph.insert("aten::setdefault", [self.value, index, empty], range=range))
+            # The values of defaultdict(int) alone get another type.
+            made = insert_empty(graph, INT if is_open_number(type.value) else type.value, range)
+            empty = CallArgument(made, range=range)
+            return self._by_operator("aten::setdefault", range, graph, key, empty)
+        if isinstance(type, DictType) and (is_python_key(type.key) or is_open_number(index.type)):
+            return self._by_operator("aten::__getitem__", range, graph, key)
         if isinstance(type, DictType) and type.python.startswith("defaultdict:"):
             assert item_or_made is not None
             return item_or_made(range, graph, self.value, index)
@@ -327,8 +334,8 @@ class SimpleValue(SugaredValue):
         if isinstance(type, ClassType):
             if type.is_module and "__getitem__" not in type.methods and type_hint is not None:
                 # An item of a container of modules, whose type an archive declares.
-                made = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
-                return SimpleValue(graph.insert_node(made).output)
+                taken = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
+                return SimpleValue(graph.insert_node(taken).output)
             method = self.attribute(range, graph, "__getitem__")
             return method.call(Call(range, graph, [CallArgument(index, range=range)]))
         present = self._present(range, graph, "'NoneType' object is not subscriptable")
@@ -540,6 +547,8 @@ class BuiltinFunction(SugaredValue):
     def call(self, call: Call) -> SugaredValue:
         kind, itself = self.kind, self.self_value
         args = call.args
+        if kind in NUMBER_KINDS and call.graph.none_checks is not None:
+            kind, itself, args = as_containers_of_numbers(kind, itself, args, call.graph, call.range)
         if kind in LOOK_AT_SETS:
             args = given_sets(kind, args, call.graph, call.range)
         try:

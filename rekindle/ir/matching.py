@@ -46,6 +46,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    UnionType,
     has_free_variables,
     is_open_number,
     lost_class,
@@ -106,6 +107,8 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
     if isinstance(type, OptionalType) and not argument.type.is_optional:
         return convert(argument, type.element, conversions)
     actual = argument.type
+    if isinstance(type, UnionType) and type.is_optional and is_open_number(actual):
+        return convert(argument, without_none(type), conversions)
     fitting = open_tuple_in(type) if isinstance(actual, TupleType) and not actual.is_subtype_of(type) else None
     if fitting is not None:
         return convert(argument, fitting, conversions)
@@ -124,6 +127,9 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
             and not (_follows_python(argument.value) and _has_class(actual, type))
         ):
             return _convert_tuple(argument, actual, type, conversions)
+    if _is_list_of_numbers(type) and _is_list_of_numbers(actual) and actual != type and argument.value is not None:
+        if type.contained[0] == NUMBER and _follows_python(argument.value):
+            return _cast(argument, type), type
     if argument.value is None and type == FLOAT and actual == INT and conversions:
         # A default such as `float eps=0` is an int only in its spelling.
         return argument_builder(CallArgument(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
@@ -131,6 +137,8 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
         if type == FLOAT and actual == INT and argument.value is not None and _follows_python(argument.value):
             return _call("aten::Float", argument), FLOAT
         kind = _implicit_conversion(actual, type)
+        if isinstance(type, UnionType) and (argument.value is None or not _follows_python(argument.value)):
+            kind = None
         if kind is not None:
             if is_open_number(actual) and type != NUMBER:
                 return _from_open_number(kind, argument, type), type
@@ -141,6 +149,10 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
 def _has_class(actual: TupleType, wanted: TupleType) -> bool:
     """Return whether a tuple rebuilt as a ``wanted`` would lose a NamedTuple's class, or be given one."""
     return actual.fields is not None or wanted.fields is not None
+
+
+def _is_list_of_numbers(type: Type) -> bool:
+    return isinstance(type, ListType) and not type.python and is_open_number(type.element)
 
 
 def _int(value: object) -> int:
@@ -207,6 +219,8 @@ _FROM_BOOL: dict[Type, str] = {FLOAT: "aten::Float", INT: "aten::Int", NUMBER: "
 def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
     if isinstance(actual, TensorType):
         return "aten::ScalarImplicit" if wanted == NUMBER else _FROM_TENSOR.get(wanted)  # type: ignore[call-overload]
+    if is_open_number(actual) and is_open_number(wanted) and not actual.is_subtype_of(wanted):
+        return "prim::unchecked_cast"
     if is_open_number(actual) and actual != wanted:
         return "prim::unchecked_cast" if wanted == NUMBER else _FROM_NUMBER.get(wanted)
     if actual == BOOL:

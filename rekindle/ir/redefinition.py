@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import forget_failures
-from rekindle.ir.types import NONE, ClassType, Type, join_numbers, optional, unshaped, without_none
+from rekindle.ir.types import ClassType, Type, join_contents, unshaped
 
 if TYPE_CHECKING:
     from rekindle.ir.records import FunctionRecord
@@ -53,7 +53,7 @@ def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
     if not being_defined or not owner.may_widen(name):
         return
     slot = owner.attributes[name]
-    joined = join_types(slot.type, unshaped(assigned))
+    joined = join_contents(slot.type, unshaped(assigned))
     if joined is not None and joined != slot.type:
         rely_on(owner, name)
         slot.type = joined
@@ -86,13 +86,3 @@ def restart_users(owner: ClassType, names: Iterable[str]) -> None:
 def is_relied_on(owner: ClassType) -> bool:
     """Return whether a function under compilation uses an attribute of ``owner``."""
     return any(type is owner for record in being_defined for type, _ in record.relies_on)
-
-
-def join_types(type: Type, assigned: Type) -> Type | None:
-    """Return the type of what is a ``type`` or an ``assigned``; None where they have none in common."""
-    if type == NONE or assigned == NONE:
-        return optional(assigned if type == NONE else type)
-    if type.is_optional or assigned.is_optional:
-        inner = join_types(without_none(type), without_none(assigned))
-        return None if inner is None else optional(inner)
-    return type if type == assigned else join_numbers(type, assigned)

@@ -46,9 +46,10 @@ def _items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
     return list(self.items())
 
 
-# Dicts whose keys are members of enums: TorchScript has none, and no schema can name the types of their keys.
+# Dicts whose keys are members of enums, tuples, or numbers of several types: TorchScript has none, and no schema can
+# name the types of their keys.
 declare(len, "python::len(Dict(k, t) self) -> int")
-declare(dict, "python::copy(Dict(k, t)(a) self) -> Dict(k, t)")
+declare(dict, "python::copy(Dict(k, t)(a) self) -> Dict(k, t)", "python::dict(Dict(k, t)(a) self) -> Dict(k, t)")
 declare(operator.contains, "python::__contains__(Dict(k, t) dict, k key) -> bool")
 declare(operator.getitem, "python::__getitem__(Dict(k, t) self, k key) -> t(*)")
 declare(operator.setitem, "python::_set_item(Dict(k, t)(a!) l, k(b -> *) idx, t(c -> *) v) -> ()")
@@ -58,8 +59,24 @@ declare(
     "python::get(Dict(k, t) self, k key) -> t(*)?",
     "python::get.default(Dict(k, t) self, k key, t default_value) -> t(*)",
 )
-declare(dict.pop, "python::pop(Dict(k, t)(a!) self, k key) -> t(*)")
+declare(
+    dict.pop,
+    "python::pop(Dict(k, t)(a!) self, k key) -> t(*)",
+    "python::pop.default(Dict(k, t)(a!) self, k key, t default_value) -> t(*)",
+)
+declare(dict.setdefault, "python::setdefault(Dict(k, t)(a!) self, k(b -> *) key, t(c -> *) default_value) -> t(*)")
+declare(dict.update, "python::update(Dict(k, t)(a!) self, Dict(k, t)(a!) to_add) -> ()")
 declare(dict.clear, "python::clear(Dict(k, t)(a!) self) -> ()")
 declare(_keys, "python::keys(Dict(k, t) self) -> k[](*)")
 declare(_values, "python::values(Dict(k, t) self) -> t[](*)")
 declare(_items, "python::items(Dict(k, t) self) -> ((k, t)[])")
+
+# Lists of numbers of several types: Python compares an element by what it is, then by its value.
+declare(list.count, "python::count(t[] self, t el) -> int")
+declare(list.index, "python::index(t[] self, t el) -> int")
+declare(list.remove, "python::remove(t[](a!) self, t el) -> ()")
+declare(operator.contains, "python::__contains__.list(t[] l, t item) -> bool")
+declare(operator.eq, "python::eq(t[] a, t[] b) -> bool")
+declare(operator.ne, "python::ne(t[] a, t[] b) -> bool")
+declare(all, "python::all(t[] self) -> bool")
+declare(any, "python::any(t[] self) -> bool")

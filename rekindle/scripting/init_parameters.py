@@ -17,8 +17,7 @@ from typing import Final
 
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.redefinition import join_types
-from rekindle.ir.types import NONE, TENSOR, Type, optional, unshaped
+from rekindle.ir.types import NONE, TENSOR, Type, join_contents, optional, unshaped
 
 _KEPT: Final = "__rekindle_init__"
 
@@ -77,6 +76,4 @@ def _assumed(parameter: inspect.Parameter) -> Type | None:
 
 
 def _join(known: Type | None, given: Type) -> Type | None:
-    if known is None or given == known:
-        return given
-    return None if known == NONE == given else join_types(known, given)
+    return given if known is None else join_contents(known, given)

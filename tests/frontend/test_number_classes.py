@@ -1,4 +1,4 @@
-"""Attributes of script classes hold Python's numbers, whatever ``__init__`` assigns first."""
+"""Attributes of script classes, lists, dicts and tuples hold Python's numbers, whatever they begin with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import rekindle
 from tests.frontend.number_classes import FLOATS, INPUTS, INTS, M2, PROGRAMS
+from tests.frontend.number_containers import PROGRAMS as OF_CONTAINERS, direct
 
 
 def shown(value: Any) -> str:
@@ -34,6 +35,19 @@ def test_programs(program: Callable[..., Any]) -> None:
     for _ in range(3):
         for x in INPUTS:
             assert outcome(compiled, (x,)) == outcome(program, (x,)), x
+
+
+@pytest.mark.parametrize("program", OF_CONTAINERS, ids=lambda program: program.__name__)
+def test_containers(program: Callable[..., Any]) -> None:
+    compiled = rekindle.script(program)
+    for _ in range(3):
+        for x in INPUTS:
+            assert outcome(compiled, (x,)) == outcome(program, (x,)), x
+
+
+@pytest.mark.parametrize("value", [1, 0.5, True, -0.0, 2**60 + 1, float("nan")])
+def test_unions_of_numbers(value: float) -> None:
+    assert repr(rekindle.script(direct)(value, FLOATS)) == repr(direct(value, FLOATS))
 
 
 class Total:

@@ -179,6 +179,11 @@ def number_as_float(x: number) -> float:
         raise TypeError(f"expected a float, got {x!r}")
     return float(x)
 
+def number_as_real(x: number) -> number:
+    if isinstance(x, complex):
+        raise TypeError(f"expected a float, got {x!r}")
+    return x
+
 def number_as_complex(x: number) -> complex:
     return complex(x)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rekindle.ir.types.base import INT, NONE, NUMBER, IntType, NumberType, Type, VarType
 from rekindle.ir.types.containers import (
@@ -15,8 +15,10 @@ from rekindle.ir.types.containers import (
     optional,
     union,
     union_members,
+    without_none,
 )
 from rekindle.ir.types.kept_classes import lost_class
+from rekindle.ir.types.named import EnumType
 from rekindle.ir.types.tensor import TENSOR, TensorType
 
 
@@ -82,6 +84,11 @@ def is_open_number(type: Type) -> bool:
     return isinstance(type, (NumberType, UnionType)) and number_members(type) is not None
 
 
+def is_python_key(type: Type) -> bool:
+    """Return whether only Python has dicts with such keys: members of enums, tuples, numbers of several types."""
+    return isinstance(type, (EnumType, TupleType)) or is_open_number(type)
+
+
 def may_be_bool(type: Type) -> bool:
     """Return whether a value of ``type`` is a number that may be a bool, beside others."""
     members = number_members(type) if is_open_number(type) else None
@@ -101,6 +108,48 @@ def join_numbers(a: Type, b: Type) -> Type | None:
         return a
     joined = union(members)
     return joined if all(member.kind in _REAL for member in union_members(joined)) else NUMBER
+
+
+def join_values(a: Type, b: Type) -> Type | None:
+    """Return the type of a number, or a tuple of such values, that is an ``a`` or a ``b``; None where it has none.
+
+    Such values cannot be changed, so that a value of either type is one of the joined type as it is.
+    """
+    if a == b:
+        return a
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        return _join_parts(a, b, join_values)
+    return join_numbers(a, b)
+
+
+def join_contents(a: Type, b: Type) -> Type | None:
+    """Return the type of a value that may be an ``a`` or a ``b``, made anew: also of lists and dicts.
+
+    A ``List[int]`` that exists is not a ``List[Union[float, int]]``, since it would be given floats. What makes the
+    list is to make it of the joined type.
+    """
+    if a == b:
+        return a
+    if a == NONE or b == NONE:
+        return optional(b if a == NONE else a)
+    if a.is_optional or b.is_optional:
+        inner = join_contents(without_none(a), without_none(b))
+        return None if inner is None else optional(inner)
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        return _join_parts(a, b, join_contents)
+    if isinstance(a, ListType) and isinstance(b, ListType) and a.python == b.python:
+        return _join_parts(a, b, join_contents)
+    if isinstance(a, DictType) and isinstance(b, DictType) and a.python == b.python and a.key == b.key:
+        return _join_parts(a, b, join_contents)
+    return join_numbers(a, b)
+
+
+def _join_parts(a: Type, b: Type, join: Callable[[Type, Type], Type | None]) -> Type | None:
+    if len(a.contained) != len(b.contained) or getattr(a, "fields", None) or getattr(b, "fields", None):
+        return None
+    parts = [join(one, other) for one, other in zip(a.contained, b.contained, strict=True)]
+    found = [part for part in parts if part is not None]
+    return a.with_contained(found) if len(found) == len(parts) else None
 
 
 _REAL = frozenset({"BoolType", "IntType", "FloatType"})
