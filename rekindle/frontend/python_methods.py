@@ -5,6 +5,7 @@ Asked where a value has no such attribute otherwise.
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from rekindle.errors import SourceRange
@@ -14,7 +15,7 @@ from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import IntType, ListType
+from rekindle.ir.types import IntType, ListType, is_open_number
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}
 
@@ -22,6 +23,10 @@ _METHODS: Final[dict[str, dict[str, str]]] = {
     "IntType": {**_INT, "conjugate": "itself"},
     "BoolType": {},
     "FloatType": {"is_integer": "is_integer", "conjugate": "itself"},
+    "NumberType": {
+        **{name: f"number_{name}" for name in ("bit_length", "bit_count", "conjugate")},
+        **({"is_integer": "number_is_integer"} if sys.version_info >= (3, 12) else {"is_integer": "float_is_integer"}),
+    },
     "StringType": {name: name for name in ("removeprefix", "removesuffix", "isascii")},
     "TensorType": {
         **{f"__{name}__": f"operator_{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},
@@ -53,7 +58,8 @@ _OPERATORS: Final[dict[str, dict[str, str]]] = {
 
 _ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
     "IntType": {"real": "itself", "imag": "zero", "numerator": "itself", "denominator": "one"},
-    "FloatType": {"real": "itself", "imag": "zero"},
+    "FloatType": {"real": "itself", "imag": "zero_float"},
+    "NumberType": {f: f"number_{f}" for f in ("real", "imag", "numerator", "denominator")},
 }
 
 
@@ -61,7 +67,7 @@ _OF_DTYPES: Final = {name: f"dtype_{name}" for name in ("is_floating_point", "is
 
 
 def _find(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
-    kind = value.type.kind
+    kind = "NumberType" if is_open_number(value.type) else value.type.kind
     itself = CallArgument(value, range=range)
     if isinstance(value.type, IntType) and value.type.of_dtypes:
         about = _OF_DTYPES.get(name)

@@ -313,6 +313,7 @@ isinstance(f, int); isinstance(f, float); isinstance(f, (int, float)); type(f) i
 {"a": f}; (f, 1); [f]; [f, 2]; [f, 2.5]; [f * 2 for _ in range(2)]; [v.item() for v in x]; sum([v.item() for v in x])
 max([v.item() for v in x]); min(v.item() for v in x); sorted([v.item() for v in x]); sum(v.item() for v in x)
 torch.nn.functional.dropout(x, f * 0.0); torch.nn.functional.leaky_relu(x, f); torch.nn.functional.pad(x, (f, 0))
+f.is_integer(); f.bit_length(); f.bit_count(); f.real; f.imag; f.conjugate(); f.numerator; f.denominator; float(f).imag
 abs(f - 1) < 1e-3; x[0] * f + x[1] * (1 - f); torch.clip(x, -f, f); (lambda q: q + 1)(f); len(xs) * f
 """
 """What Python does with a number ``f``, an int or a float that only the run tells, beside ints and Tensors."""

@@ -21,7 +21,7 @@ def outcome(call: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     """What a call returns, with the types of all numbers, or that it raises."""
     try:
         return repr(call(*copy.deepcopy(arguments)))
-    except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError):
+    except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError, AttributeError):
         return "raises"
 
 
@@ -57,6 +57,7 @@ BOOL_EXPRESSIONS = (
     "round(f); round(f, 1); round(f, 0); math.trunc(f); +f; f * True; f + False; f + 0; f * 1; f & True; f | False",
     "f ^ True; f & 1",
     "type(f) is int; type(f) is bool; type(f) == float; isinstance(f, int); f * x; x * f; x + f; abs(f); -f; f or 3",
+    "f.real; f.imag; f.conjugate(); f.numerator; f.denominator; f.bit_length(); f.bit_count()",
     "divmod(f, 1); f ** 1; max(f, 0); min(1.0, f); str([f]); pow(f, 1); sum([f, f]); [f]; math.floor(f)",
 )
 """What Python does with a number that may be a bool: arithmetic makes an int of it, ``&``, ``|`` and ``^`` do not."""

@@ -227,6 +227,8 @@ def power_modulo(base: int, exponent: int, modulus: int) -> int:
     return result
 
 def bit_length(n: int) -> int:
+    if n == -9223372036854775807 - 1:
+        return 64
     left = abs(n)
     count = 0
     while left > 0:
@@ -248,8 +250,58 @@ def is_integer(x: float) -> bool:
 def itself(x):
     return x
 
-def zero(x):
-    return x - x
+def zero(x: int) -> int:
+    return 0
+
+def zero_float(x: float) -> float:
+    return 0.0
+
+def number_real(x: number) -> number:
+    if isinstance(x, complex):
+        return complex(x).real
+    return positive_number(x)
+
+def number_imag(x: number) -> number:
+    if isinstance(x, complex):
+        return complex(x).imag
+    return 0.0 if isinstance(x, float) else 0
+
+def number_conjugate(x: number) -> number:
+    if isinstance(x, complex):
+        return complex(x).conjugate()
+    return positive_number(x)
+
+def number_is_integer(x: number) -> bool:
+    return True if isinstance(x, int) else is_integer(number_as_float(x))
+
+def float_is_integer(x: number) -> bool:
+    if isinstance(x, bool):
+        raise AttributeError("'bool' object has no attribute 'is_integer'")
+    if isinstance(x, int):
+        raise AttributeError("'int' object has no attribute 'is_integer'")
+    return is_integer(number_as_float(x))
+
+def number_bit_length(x: number) -> int:
+    if not isinstance(x, int):
+        raise AttributeError("'float' object has no attribute 'bit_length'")
+    return bit_length(int(x))
+
+def number_bit_count(x: number) -> int:
+    if not isinstance(x, int):
+        raise AttributeError("'float' object has no attribute 'bit_count'")
+    return bit_count(int(x))
+
+def number_numerator(x: number) -> int:
+    if isinstance(x, bool):
+        return int(x)
+    if not isinstance(x, int):
+        raise AttributeError("'float' object has no attribute 'numerator'")
+    return int(x)
+
+def number_denominator(x: number) -> int:
+    if not isinstance(x, int):
+        raise AttributeError("'float' object has no attribute 'denominator'")
+    return 1
 
 def one(x: int) -> int:
     return 1
