@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rekindle.ir.types import DictType, ListType, StringType, TupleType, number_members
+from rekindle.ir.types import DictType, ListType, NoneType, StringType, TupleType, number_members
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
@@ -23,6 +23,8 @@ def _kinds(value: Value) -> frozenset[str]:
     type = value.type
     if number_members(type) is not None:
         return frozenset({"number"})
+    if isinstance(type, NoneType):
+        return frozenset({"None"})
     if isinstance(type, StringType):
         return frozenset({"str"})
     if isinstance(type, TupleType):

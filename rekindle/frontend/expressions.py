@@ -51,6 +51,7 @@ from rekindle.ir.types import (
     UnionType,
     is_open_number,
     join_values,
+    may_be_bool,
     mismatch_note,
     number_members,
     unify,
@@ -143,10 +144,16 @@ class ExpressionEmitter(Learning):
             return self._emit_walrus(Walrus(expr.tree), hint)
         return SimpleValue(self._emit_simple(expr, hint))
 
+    def _as_scalar(self, value: Value) -> Value:
+        """Return a number that may be a bool, beside others, as a Scalar, which operators take."""
+        if not isinstance(value.type, UnionType) or self.graph.none_checks is None or not may_be_bool(value.type):
+            return value
+        return self.as_number(value, value.node.range)
+
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
         key = id(expr.tree)
         if key not in self.shared:
-            return self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
+            return self._as_scalar(self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph))
         found = self.shared[key]
         if found is None:
             found = self.shared[key] = self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)

@@ -36,6 +36,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    UnionType,
     is_open_number,
     join_numbers,
     may_be_bool,
@@ -86,17 +87,20 @@ class _NumberAs(CallArgument):
         return self.assumed
 
     def materialise(self, graph: Graph) -> Value:
-        assert self.value is not None
-        if self.value.type != self.assumed:
-            checks = graph.none_checks
-            if self.is_checked and checks is not None:
-                self.value = checks.number_as(self.value, self.assumed, self.range)
-            else:
-                is_converted = self.assumed == INT and may_be_bool(self.value.type) and not self.keeps_bool
-                kind = "aten::Int" if is_converted else "prim::unchecked_cast"
-                cast = graph.create(kind, [self.value], types=[self.assumed], range=self.range)
-                self.value = graph.insert_node(cast).output
-        return self.value
+        """Emit the number as one of the assumed type, anew in each branch that uses it."""
+        value = self.value
+        assert value is not None
+        if value.type == self.assumed:
+            return value
+        if self.is_checked and graph.none_checks is not None:
+            return graph.none_checks.number_as(value, self.assumed, self.range)
+        is_converted = self.assumed == INT and may_be_bool(value.type) and not self.keeps_bool
+        if is_converted and isinstance(value.type, UnionType):
+            value = self._cast(graph, "prim::unchecked_cast", value, NUMBER)
+        return self._cast(graph, "aten::Int" if is_converted else "prim::unchecked_cast", value, self.assumed)
+
+    def _cast(self, graph: Graph, kind: str, value: Value, type: Type) -> Value:
+        return graph.insert_node(graph.create(kind, [value], types=[type], range=self.range)).output
 
 
 Emit = Callable[[Arguments], Value]
@@ -134,6 +138,10 @@ def dispatch_on_number(
         return emit(arguments.with_replaced(number, _NumberAs(number, types[-1], True)))
     # A Tensor is promoted by the type that the number really has; an operator of numbers takes True as 1.
     keeps_bool = any(isinstance(item.type, TensorType) for item in arguments.all)
+
+    for item in arguments.all:
+        if item.value is None:
+            item.materialise(graph)  # once, for all branches
 
     def emit_with(taken: CallArgument) -> Value:
         return emit(arguments.with_replaced(number, taken))

@@ -14,11 +14,12 @@ from types import ModuleType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.library import library_function
 from rekindle.frontend.sugared import Call, Parts, SugaredValue
-from rekindle.frontend.values import BuiltinFunction
+from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.call_arguments import CallArgument
 from rekindle.ir.graph import Graph
-from rekindle.ir.types import COMPLEX, TensorType
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, TensorType, number_members, union
 from rekindle.scripting.builtin_table import builtin_kind
 
 
@@ -28,6 +29,7 @@ class MathFunction(BuiltinFunction):
     def __init__(self, kind: str, module: ModuleType, name: str) -> None:
         super().__init__(kind)
         self.name = name
+        self.module = module
         self.qualified_name = f"{module.__name__}.{name}"
         self.is_complex = module is cmath and name not in _OF_FLOATS
 
@@ -40,6 +42,11 @@ class MathFunction(BuiltinFunction):
 
     def _converted(self, argument: CallArgument, index: int, call: Call) -> CallArgument:
         given = argument.type
+        if not self.is_complex and self.module is math and call.graph.none_checks is not None:
+            if given == COMPLEX:
+                raise TypeMismatchError("must be real number, not complex", argument.range)
+            if NUMBER in (number_members(given) or ()):
+                return self._real(argument, call)
         if not isinstance(given, TensorType) and not (self.is_complex and given != COMPLEX):
             return argument
         refused = _REFUSED.get((self.name, index)) if isinstance(given, TensorType) else None
@@ -53,6 +60,15 @@ class MathFunction(BuiltinFunction):
             value = graph.insert(_AS_INTS.get(self.name, "aten::Float"), [value], range=argument.range)
         return CallArgument(value, range=argument.range)
 
+    def _real(self, argument: CallArgument, call: Call) -> CallArgument:
+        """Return a number that may be complex as one that is real. What is emitted raises where it is complex."""
+        value = SimpleValue(argument.materialise(call.graph))
+        library_function("check_real").call_with(call.range, call.graph, [value], {})
+        cast = call.graph.create("prim::unchecked_cast", [value.value], types=[_REAL], range=argument.range)
+        return CallArgument(call.graph.insert_node(cast).output, range=argument.range)
+
+
+_REAL: Final = union((BOOL, INT, FLOAT))
 
 _AS_INTS: Final = {"factorial": "aten::IntImplicit"}
 

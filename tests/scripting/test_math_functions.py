@@ -113,3 +113,31 @@ def test_what_raises_in_python_is_refused(function: Any, message: str) -> None:
         rekindle.script(function)
     assert (caught.value.message, caught.value.range.text) == (message, "x")
     assert caught.value.hint == "pass its number: x.item()"
+
+
+def of_complex(z: complex):
+    return math.sqrt(z)
+
+
+def of_item(x):
+    n = x.item()
+    return math.sqrt(n), math.floor(n), math.isnan(n), math.pow(n, 2), math.log(n, 2), math.exp(n), cmath.sqrt(n)
+
+
+def of_either(is_real: bool):
+    n = 1.0 if is_real else 1j
+    return math.sin(n)
+
+
+def test_functions_of_math_take_no_complex_numbers() -> None:
+    with pytest.raises(CompileError, match="must be real number, not complex"):
+        rekindle.script(of_complex)
+    for program, real, complex_number in (
+        *((of_item, torch.tensor(value), torch.tensor(1j)) for value in (2.5, 4, True)),
+        (of_either, True, False),
+    ):
+        compiled = rekindle.script(program)
+        assert repr(compiled(real)) == repr(program(real))
+        for call in (program, compiled):
+            with pytest.raises(TypeError, match="must be real number, not complex"):
+                call(complex_number)

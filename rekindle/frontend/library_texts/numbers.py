@@ -174,6 +174,10 @@ def number_as_index(x: number) -> int:
         raise TypeError("a bool that is known only at run time cannot be the index of a Tensor")
     return number_as_int(x)
 
+def check_real(x: number) -> None:
+    if isinstance(x, complex):
+        raise TypeError("must be real number, not complex")
+
 def number_as_float(x: number) -> float:
     if isinstance(x, complex):
         raise TypeError(f"expected a float, got {x!r}")
