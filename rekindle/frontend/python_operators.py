@@ -453,8 +453,8 @@ class PythonOperatorEmitter(IterationEmitter):
         if isinstance(xs.type, ListType) and isinstance(xs.type.element, TensorType):
             return SimpleValue(self.from_library("sum_of_tensors", call.range, xs))
         element = xs.type.element if isinstance(xs.type, ListType) else None
-        if element is not None and {part.kind for part in union_members(element)} <= _REAL - {"BoolType"}:
-            if element not in (INT, FLOAT):
+        if element is not None and {part.kind for part in union_members(element)} <= _REAL:
+            if element not in (INT, FLOAT, BOOL):
                 return SimpleValue(self.from_library("sum_of_numbers", call.range, xs))
         if element in (FLOAT, COMPLEX):
             start = self.literal(0, call.range)

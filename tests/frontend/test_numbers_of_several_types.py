@@ -17,7 +17,16 @@ EXPRESSIONS = (
     *("n == 1", "n < 2", "n == x.item()", "n + x.item()", "n * True", "n + n", "n > True", "n != None", "n is None"),
     *("int(n)", "float(n)", "bool(n)", "str(n)", "f'{n}'", "f'{n:.2f}'", "'%s' % n", "repr(n)", "complex(n)"),
     *("round(n)", "round(n, 1)", "n and 3", "n or 4", "not n", "n if n else 0", "divmod(n, 2)", "pow(n, 2)"),
-    *("sorted([1.5, n])", "max(n, 1)", "min([n, 0.25])", "[n] * 2", "(n, 2)", "{'a': n}", "n in [1, 2]"),
+    *(
+        "sum([1.5, n])",
+        "sorted([1.5, n])",
+        "max(n, 1)",
+        "min([n, 0.25])",
+        "[n] * 2",
+        "(n, 2)",
+        "{'a': n}",
+        "n in [1, 2]",
+    ),
     *("math.floor(n)", "math.sqrt(abs(n))", "math.isnan(n)", "isinstance(n, bool)", "type(n) is bool"),
     *("x * n", "x + n", "n - x", "torch.full((2,), n)", "torch.tensor(n)", "torch.tensor([n, 1])", "x == n"),
 )
