@@ -135,11 +135,12 @@ def failures(found: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str,
 
 def text_of(found: dict[str, dict[str, list[Row]]]) -> str:
     """The run as Markdown."""
+    version = torch.__version__.partition("+")[0]
     lines = [
         "# Operators through script, grad, jvp and vmap",
         "",
-        f"{len(vmap.database())} entries of the database at commit {commit()}, {len(found)} of them with samples that are "
-        + f"compared; those of uninitialised memory are not. PyTorch {torch.__version__.partition('+')[0]}.",
+        f"{len(vmap.database())} entries of the database at commit {commit()}, PyTorch {version}.",
+        f"{len(found)} of them have samples that are compared; results of uninitialised memory are not.",
         "",
         "| way | passed | refused | no reference | failed |",
         "| --- | ---: | ---: | ---: | ---: |",
