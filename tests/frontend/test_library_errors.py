@@ -205,6 +205,10 @@ def item_by_number(xs: list[int], first: bool) -> int:
     return xs[k]  # type: ignore[index]
 
 
+def item_of_a_flag(x: Tensor, flag: Tensor, row: Tensor) -> Tensor:
+    return x[flag, row]
+
+
 def doubled(x: float) -> float:
     return x * 2
 
@@ -280,6 +284,12 @@ ROWS = [
         (torch.arange(3), False),
         "number_as_index",
         "TypeError: a bool that is known only at run time cannot be the index of a Tensor",
+    ),
+    Row(
+        item_of_a_flag,
+        (torch.arange(3), torch.tensor(True), torch.tensor(1)),
+        "select_numbers",
+        "IndexError: a bool Tensor without dimensions indexes only by itself here: x[index]",
     ),
     Row(item_by_number, ([1], False), "number_as_int", "TypeError: expected an int, got 0.5"),
     Row(float_of_number, (False,), "number_as_float", "TypeError: expected a float, got 1j"),
