@@ -81,7 +81,7 @@ def f(n: int, flag: bool) -> str:
     "refinements": """
 def f(x: Optional[Tensor], n: Optional[int], u: "Union[int, str]"):
     a = x.relu()
-    b = [1]
+    b: List[int] = [1]
     b.append(n)  #! missing refinement
     c = u + 2  #! missing refinement
     if n is None:
