@@ -23,6 +23,7 @@ from rekindle.ir.types import (
     ANY_LIST,
     ANY_TUPLE,
     BOOL,
+    INT,
     NONE,
     NUMBER,
     STRING,
@@ -337,6 +338,8 @@ class ConditionEmitter(ExpressionEmitter):
         if not no:
             return self._static(call.range, True, Refinements(dict.fromkeys(names, union(yes))))
         maybe = [type for part in no for type in asked if _possibly(part, type)]
+        if INT in maybe and NUMBER in no and self.graph.none_checks is not None:
+            maybe.append(BOOL)  # True is an instance of int, too
         if not yes and not maybe:
             return self._static(call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
         wanted = [*asked]  # to the IR a tuple of any length is a list

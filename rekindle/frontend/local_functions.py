@@ -160,6 +160,14 @@ class LocalFunction(SugaredValue):
         return found
 
     def parts(self, range: SourceRange, graph: Graph) -> Parts:
+        changed = sorted(nonlocal_names(self.function.definition))
+        if changed:
+            raise UnsupportedError(
+                f"{self.description} assigns the nonlocal variable '{changed[0]}', and cannot be passed to a function: "
+                "that would assign a variable of its own",
+                range,
+                hint="return the new value, and assign it where the function is called",
+            )
         captured, defaults = self.captured(range), self.defaults
         names = tuple(captured)
 
