@@ -75,13 +75,18 @@ def counts(n: int):
 
 def test_what_assigns_nonlocal_variables_is_not_passed_on() -> None:
     """The function that it is passed to would assign a copy of the variable."""
-    with pytest.raises(UnsupportedError) as caught:
-        rekindle.script(counts)
     assert (
-        message_of(caught.value)
+        message_of(UnsupportedError, lambda: rekindle.script(counts))
         == """\
 the function 'add' assigns the nonlocal variable 'total', and cannot be passed to a function: that would assign a \
-variable of its own"""
+variable of its own
+  File "FILE", line N
+            total += v
+            return total
+
+        return apply(add, n), total
+               ^^^^^
+Hint: return the new value, and assign it where the function is called"""
     )
 
 
