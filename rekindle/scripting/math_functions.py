@@ -19,7 +19,7 @@ from rekindle.frontend.sugared import Call, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.call_arguments import CallArgument
 from rekindle.ir.graph import Graph
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, TensorType, number_members, union
+from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_members
 from rekindle.scripting.builtin_table import builtin_kind
 
 
@@ -61,14 +61,11 @@ class MathFunction(BuiltinFunction):
         return CallArgument(value, range=argument.range)
 
     def _real(self, argument: CallArgument, call: Call) -> CallArgument:
-        """Return a number that may be complex as one that is real. What is emitted raises where it is complex."""
+        """Return a number that may be complex. What is emitted raises where it is."""
         value = SimpleValue(argument.materialise(call.graph))
         library_function("check_real").call_with(call.range, call.graph, [value], {})
-        cast = call.graph.create("prim::unchecked_cast", [value.value], types=[_REAL], range=argument.range)
-        return CallArgument(call.graph.insert_node(cast).output, range=argument.range)
+        return CallArgument(value.value, range=argument.range)
 
-
-_REAL: Final = union((BOOL, INT, FLOAT))
 
 _AS_INTS: Final = {"factorial": "aten::IntImplicit"}
 

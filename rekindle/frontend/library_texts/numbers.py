@@ -161,7 +161,7 @@ def int_power(base: int, exponent: int) -> int:
 def number_power(base, exponent) -> number:
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent >= 0:
-            return int_power(base, exponent)
+            return int_power(int(base), int(exponent))
     return float_power(base, exponent)
 
 def number_as_int(x: number) -> int:
@@ -192,10 +192,12 @@ def number_as_complex(x: number) -> complex:
     return complex(x)
 
 def round_number(x) -> int:
-    return x if isinstance(x, int) else round(float(x))
+    number = x  # one that native code knows: isinstance makes an int or a bool of x
+    return int(number) if isinstance(x, int) else round(float(x))
 
 def round_number_to(x: number, digits: int) -> number:
-    return round(x, digits) if isinstance(x, int) else round(float(x), digits)
+    number = x
+    return round(int(number), digits) if isinstance(x, int) else round(float(x), digits)
 
 def positive_number(x: number) -> number:
     return int(x) if isinstance(x, bool) else x
