@@ -103,6 +103,7 @@ def _traceback(error: BaseException) -> TracebackType | None:
         return tail
     plan, index, function = found
     word_as_python_does(error, plan.code.instructions[index].node)
+    del error  # the frames of the traceback know this one, which must not know the error
     return traceback_through(places_of(plan.code, index, function), tail)
 
 
