@@ -457,7 +457,7 @@ class AssignmentEmitter(PythonFormEmitter):
         range = statement.range
         if isinstance(base.type, TensorType):
             indexed = self.slice_and_select(target.range, base, self.indices_of(target))
-            result = self._augment(statement, read_indexed(self, indexed, range))
+            result = self._augment(statement, read_indexed(self, indexed, range, is_copied=True))
             if indexed.has_tensors:
                 write_indexed(self, indexed, result, range)
             return

@@ -57,17 +57,21 @@ class IndexedTensor:
         return bool(self.tensors)
 
 
-def read_indexed(emission: Emission, indexed: IndexedTensor, range: SourceRange) -> Value:
-    """Emit the value of the subscript: a view if no Tensor with dimensions indexes, else a copy."""
+def read_indexed(emission: Emission, indexed: IndexedTensor, range: SourceRange, *, is_copied: bool = False) -> Value:
+    """Emit the value of the subscript: a view if no Tensor with dimensions indexes, else a copy.
+
+    ``is_copied``: a copy wherever a Tensor indexes, for ``x[i] += y``, which writes the item back.
+    """
     if not indexed.has_tensors:
         return indexed.view
     indices = _indices(emission, indexed, range)
     numbers = _has_numbers(emission, indexed, range)
     if numbers is None:
         return emission.insert("aten::index", range, indexed.view, indices)
+    item = "item_copy" if is_copied else "item"
     if indexed.is_alone:
-        return _call(emission, "item_at", range, indexed.view, indexed.tensors[0], indices, numbers)
-    return _call(emission, "item_of_indices", range, indexed.view, indices, numbers)
+        return _call(emission, f"{item}_at", range, indexed.view, indexed.tensors[0], indices, numbers)
+    return _call(emission, f"{item}_of_indices", range, indexed.view, indices, numbers)
 
 
 def write_indexed(emission: Emission, indexed: IndexedTensor, value: Value, range: SourceRange) -> None:

@@ -17,14 +17,21 @@ def item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbe
     if not has_numbers or not is_number_index(index):
         return indexed(x, indices)
     if is_mask(index):
-        return indexed(x.unsqueeze(0), [index.unsqueeze(0)])
+        mask: List[Optional[Tensor]] = [index.unsqueeze(0)]
+        return indexed(x.unsqueeze(0), mask)
     return x.select(0, int(index))
+
+def item_copy_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
+    if has_numbers:
+        return item_at(x, index, indices, has_numbers).clone()
+    return indexed(x, indices)
 
 def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
     if not has_numbers or not is_number_index(index):
         put_indexed(x, indices, value)
     elif is_mask(index):
-        put_indexed(x.unsqueeze(0), [index.unsqueeze(0)], value)
+        mask: List[Optional[Tensor]] = [index.unsqueeze(0)]
+        put_indexed(x.unsqueeze(0), mask, value)
     else:
         x.select(0, int(index)).copy_(value)
 
@@ -47,6 +54,11 @@ def item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: boo
         return indexed(x, indices)
     view, left, is_left = select_numbers(x, indices)
     return indexed(view, left) if is_left else view
+
+def item_copy_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
+    if has_numbers:
+        return item_of_indices(x, indices, has_numbers).clone()
+    return indexed(x, indices)
 
 def put_item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
     if not has_numbers:

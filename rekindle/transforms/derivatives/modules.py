@@ -22,10 +22,11 @@ from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
-from rekindle.passes import DeadCodeElimination, Inlining, run_passes
+from rekindle.passes import DeadCodeElimination, run_passes
 from rekindle.passes.lower_graph import lower_graph
 from rekindle.program.module import ScriptModule
 from rekindle.transforms.derivatives.trees import Tree, entries
+from rekindle.transforms.indexing import inline_with_plain_indices
 
 
 def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Tree]:
@@ -38,7 +39,8 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
     """
     method = module.forward
     graph = method.graph.copy()
-    run_passes(graph, (Inlining(), DeadCodeElimination()))
+    inline_with_plain_indices(graph)
+    run_passes(graph, (DeadCodeElimination(),))
     paths = lower_graph(graph)
     if paths is None:
         raise DifferentiationError(

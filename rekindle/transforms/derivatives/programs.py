@@ -12,7 +12,7 @@ from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.passes import Inlining, RemoveMutation, run_passes
+from rekindle.passes import RemoveMutation, run_passes
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.pipelines import REQUIRED
@@ -21,6 +21,7 @@ from rekindle.transforms.derivatives.contexts import make_plain
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.derivatives.objects import take_objects_apart
 from rekindle.transforms.derivatives.trees import Tree, leaves
+from rekindle.transforms.indexing import inline_with_plain_indices
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ def program_of(function: Any) -> Program:
         raise
     if isinstance(compiled, Function):
         graph = compiled.graph.copy()
-        run_passes(graph, (Inlining(),))
+        inline_with_plain_indices(graph)
         program = Program(compiled.qualified_name, graph, compiled.schema.arguments)
     elif isinstance(compiled, ScriptModule):
         name, graph, arguments, entries = function_of(compiled)

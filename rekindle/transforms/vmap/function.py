@@ -25,10 +25,10 @@ from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
+from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.declare import declare
 from rekindle.transforms.vmap.forms import Dims, Form, elements, fold_entries, form_of, inputs, put_together
-from rekindle.transforms.vmap.indexing import with_plain_indices
 from rekindle.transforms.vmap.looped import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
 from rekindle.transforms.vmap.spread import written_by
@@ -80,7 +80,8 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
         raise BatchingError(f"randomness is 'error', 'same' or 'different', not {randomness!r}")
     compiled = script(func)
     if isinstance(compiled, Function):
-        name, graph, arguments = compiled.name, with_plain_indices(compiled), compiled.schema.arguments
+        name, graph, arguments = compiled.name, compiled.graph.copy(), compiled.schema.arguments
+        inline_with_plain_indices(graph)
     elif isinstance(compiled, ScriptModule):
         name, graph, arguments, in_dims = _of_module(compiled, in_dims)
     else:

@@ -359,6 +359,17 @@ def writes_in_a_branch(x: Tensor, y: Tensor, n: int) -> Tensor:
 
 
 @program
+def items_of_rows(x: Tensor, y: Tensor, n: int) -> Tensor:
+    z = x * y
+    i = torch.zeros_like(x[0], dtype=torch.int64)
+    k = i.sum()
+    z[i] += x[0]
+    z[k] *= 2
+    z[k] = 0.5
+    return (z * x[k] * x[i, ...]).sum() + z[..., k].sum()
+
+
+@program
 def masks(x: Tensor, y: Tensor, n: int) -> Tensor:
     z = x * y
     z[x > 0.5] = 0.25
