@@ -20,10 +20,12 @@ from tests.fuzzing.judge import Judge, Verdict
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.shrinking import only, shrink
-from tests.fuzzing.workers import Ended, Pool, Send, Work, limit
+from tests.fuzzing.workers import PROCESSOR_SECONDS, Ended, Pool, Send, Work, limit
 
 CHUNK: Final = 100
 """Programs of one process."""
+EAGER_SECONDS: Final = 3.0
+"""What a program may take of a processor in eager Python: an invalid program (``2 ** 2 ** 63``) ends soon."""
 SHRUNK: Final = 1
 """How many programs with the same failure, kind and way are shrunk."""
 
@@ -108,8 +110,12 @@ def _judging(seed: int, numbers: range) -> Work:
             limit()
             send({"at": number, "stage": "generate"})
             program = generate(seed, number)
-            judge = Judge(lambda stage, number=number: send({"at": number, "stage": stage}))  # type: ignore[misc]
-            verdict = judge.verdict(program)
+
+            def begin(stage: str, number: int = number) -> None:
+                limit(EAGER_SECONDS if stage == "eager" else PROCESSOR_SECONDS)
+                send({"at": number, "stage": stage})
+
+            verdict = Judge(begin).verdict(program)
             send({"done": number, "verdict": verdict.to_dict(), "constructs": constructs(program.source)})
 
     return work

@@ -76,7 +76,7 @@ _PROMISED: Final = ("ZeroDivisionError", "IndexError", "KeyError", "ValueError",
 def observe(subject: Any, arguments: tuple[Any, ...], names: tuple[str, ...]) -> Observation:
     """Call ``subject``; ``names`` are the attributes of a module to look at afterwards."""
     seen = Observation(arguments=arguments)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed also seeds devices that are not there
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             seen.result = subject(*arguments)

@@ -69,7 +69,18 @@ def tensor(dtype: str = "float32", shape: tuple[str, ...] = ("n", "m")) -> Kind:
 
 
 INTS: Final = ("0", "1", "2", "3", "4", "5", "7", "-1", "-2", "-3", "10", "12", "-7", "100")
-ODD_INTS: Final = ("2**31", "-2**31", "2**53 + 1", "2**62", "2**63 - 1", "-2**63", "2**63", "10**20", "255", "-128")
+ODD_INTS: Final = (
+    "(2**31)",
+    "(-2**31)",
+    "(2**53 + 1)",
+    "(2**62)",
+    "(2**63 - 1)",
+    "(-2**63)",
+    "(2**63)",
+    "(10**20)",
+    "255",
+    "-128",
+)
 FLOATS: Final = ("0.0", "0.5", "1.0", "-0.5", "1.5", "2.0", "-1.25", "3.75", "0.1", "-2.5", "10.0", "0.25", "4.5")
 ODD_FLOATS: Final = (
     "-0.0",
@@ -128,7 +139,7 @@ def tensor_literal(random: random.Random, dtype: str, sizes: tuple[int, ...], od
         if "int" in dtype:
             big = dtype in ("int64",) and random.random() < odd
             return random.choice(
-                ("2**40", "2**53 + 1", "-2**62") if big else ("0", "1", "2", "3", "-1", "5", "-4", "7")
+                ("(2**40)", "(2**53 + 1)", "(-2**62)") if big else ("0", "1", "2", "3", "-1", "5", "-4", "7")
             )
         if dtype.startswith("complex"):
             return f"complex({random.choice(FLOATS)}, {random.choice(FLOATS)})"

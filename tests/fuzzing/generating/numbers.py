@@ -269,7 +269,7 @@ def _mixed(w: Writer, k: Kind, d: int) -> str:
         f"max({a}, {b})",
         f"min({b}, {a})",
         f"sum([{w.of(NUM, d)}, {w.of(NUM, d)}])",
-        f"({a} ** {w.pick('-1', '-2', w.of(INT, d) + ' % 3 - 1')})",
+        f"({a} ** {w.pick('-1', '-2', '((' + w.of(INT, d) + ') % 3 - 1)')})",
         f"(2 ** -({a} % 5))",
         f"max({b}, {a}, {w.of(NUM, d)})",
     )
