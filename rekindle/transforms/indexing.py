@@ -1,7 +1,7 @@
 """Inline calls, with the subscripts of Tensors as the operators that formulas and rules of batching know.
 
-A row that the number in a Tensor selects is a view, as in Python. In a program that writes to nothing but items, a copy
-serves::
+A row that the number in a Tensor selects is a view, as in Python. Where nothing writes to the row, or to the Tensor
+that it is a row of, while the row is in use, a copy serves::
 
     %numbers : bool = aten::eq(aten::dim(%i), 0)
     %item : Tensor = item_at(%x, %i, %indices, %numbers)    becomes    %item : Tensor = aten::index(%x, %indices)
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.analysis.effects import is_write
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.passes import Inlining
 from rekindle.passes.inlining import called_function
@@ -26,25 +27,66 @@ _ALL: Final = _READS | _COPIES | _WRITES
 def inline_with_plain_indices(graph: Graph) -> None:
     """Inline the calls in ``graph``; where the program shows no difference, ``aten::index`` reads items of Tensors."""
     Inlining(frozenset(_ALL)).run(graph)
-    nodes = list(graph.all_nodes())
-    has_views = any(_name_of(node) in _READS for node in nodes)
-    if not has_views or not any(_writes(node) for node in nodes):
-        for node in nodes:
-            if _name_of(node) in _ALL:
-                _use_operator(graph, node, _name_of(node))
+    calls = [node for node in graph.all_nodes() if _name_of(node) in _ALL]
+    kept = _reads_of_written(graph) if calls else set()
+    for call in calls:
+        if call not in kept:
+            _use_operator(graph, call, _name_of(call))
     Inlining().run(graph)
+
+
+def _reads_of_written(graph: Graph) -> set[Node]:
+    """Return the reads of items whose results the program may write to, or may write to in another place while they
+    are in use."""
+    twin = graph.copy()
+    reads = [
+        (call, other)
+        for call, other in zip(graph.all_nodes(), list(twin.all_nodes()), strict=True)
+        if _name_of(call) in _READS and not _is_used_at_once(call)
+    ]
+    if not reads:
+        return set()
+    items = {other: _use_aliasing_operator(twin, other) for other in list(twin.all_nodes()) if _name_of(other) in _ALL}
+    aliases = AliasDb(twin)
+    return {call for call, other in reads if (item := items[other]) is not None and aliases.has_writers(item)}
+
+
+def _use_aliasing_operator(graph: Graph, call: Node) -> Value | None:
+    """Put an operator with the aliases that a call may have in its place; returns what stands for its result."""
+    name, arguments = _name_of(call), call.inputs[1:]
+    with graph.inserting_before(call):
+        if name in _WRITES:
+            item = graph.insert("aten::copy_", [arguments[0], arguments[-1]], range=call.range)
+        else:
+            item = graph.insert("aten::select", [arguments[0], 0, 0], range=call.range)
+            call.output.replace_all_uses_with(item)
+    call.destroy()
+    return item
+
+
+def _is_used_at_once(call: Node) -> bool:
+    """Return whether all that uses the item makes something new of it before anything is written: ``z[i] * 2``."""
+    users = {use.user for use in call.output.uses}
+    node = call.next
+    while users and node.schema is not None and not may_write(node):
+        if node in users and not _makes_new(node, call.output):
+            return False
+        users.discard(node)
+        node = node.next
+    return not users
+
+
+def _makes_new(node: Node, value: Value) -> bool:
+    """Return whether what a node makes of ``value`` is nothing that shares memory with it."""
+    arguments = node.schema.arguments if node.schema is not None and node.kind.startswith("aten::") else []
+    at = [number for number, given in enumerate(node.inputs) if given is value]
+    return all(number < len(arguments) and arguments[number].alias is None for number in at)
 
 
 def _name_of(call: Node) -> str:
     """Return the name of the library's function that a node calls; nothing for other nodes."""
     record = called_function(call)
     return "" if record is None else record.library_name
-
-
-def _writes(node: Node) -> bool:
-    """Return whether the operator of a node writes to an argument; of calls, the library's functions that stay do not
-    count."""
-    return node.schema is not None and any(is_write(argument.alias) for argument in node.schema.arguments)
 
 
 def _use_operator(graph: Graph, call: Node, name: str) -> None:

@@ -370,6 +370,15 @@ def items_of_rows(x: Tensor, y: Tensor, n: int) -> Tensor:
 
 
 @program
+def items_updated_in_place(x: Tensor, y: Tensor, n: int) -> Tensor:
+    z = x * y
+    k = torch.zeros_like(x[0], dtype=torch.int64).sum()
+    for _ in range(n):
+        z[k] = z[k] * z[1] + y[k]
+    return (z * z).sum()
+
+
+@program
 def masks(x: Tensor, y: Tensor, n: int) -> Tensor:
     z = x * y
     z[x > 0.5] = 0.25

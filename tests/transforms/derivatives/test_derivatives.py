@@ -339,6 +339,12 @@ def test_refusals_of_writes() -> None:
         y.mul_(2)
         return (y + z).sum()
 
+    def to_what_a_row_may_be_of(x: Tensor, i: Tensor) -> Tensor:
+        y = x * 2
+        row = y[i]
+        y[i] = 0.0
+        return (row * y).sum()
+
     def without_a_form(x: Tensor) -> Tensor:
         y = x * 2
         y.resize_(2)
@@ -360,6 +366,17 @@ def test_refusals_of_writes() -> None:
         "            z = y.reshape(-1)\n"
         "            y.mul_(2)\n"
         "            ^^^^^^\n"
+        "Hint: write to a clone that nothing else knows"
+    )
+    line = inspect.getsourcelines(to_what_a_row_may_be_of)[1] + 4
+    assert refusal(rekindle.grad, to_what_a_row_may_be_of) == (
+        f"gradients cannot go back through this write: what is used in line {line} may be what is written to here, or "
+        "something else\n"
+        "        def to_what_a_row_may_be_of(x: Tensor, i: Tensor) -> Tensor:\n"
+        "            y = x * 2\n"
+        "            row = y[i]\n"
+        "            y[i] = 0.0\n"
+        "            ^^^^^^^^^^\n"
         "Hint: write to a clone that nothing else knows"
     )
     assert refusal(rekindle.grad, without_a_form) == (

@@ -452,6 +452,14 @@ def row_of_list_written(x: Tensor, i: Tensor):
     return x
 
 
+def row_of_tensor_index_of_what_is_written(x: Tensor, i: Tensor):
+    x = x.clone()
+    row = x[i]
+    rows = [x[i]]
+    x[i] = 0.5
+    return row + rows[0] * x[i]
+
+
 def slices_written(x: Tensor, i: Tensor):
     x = x.clone()
     x.narrow(0, int(i), 1).mul_(2)
@@ -463,7 +471,7 @@ def slices_written(x: Tensor, i: Tensor):
     "program",
     [
         *(row_written, items_written, row_of_what_is_written, chosen_row_written, rows_written_in_loop),
-        *(row_of_list_written, slices_written),
+        *(row_of_list_written, row_of_tensor_index_of_what_is_written, slices_written),
     ],
 )
 def test_views_that_differ_between_the_examples_are_views(program: Callable[..., Tensor]) -> None:
