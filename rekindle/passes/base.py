@@ -35,14 +35,15 @@ Observer = Callable[[Pass, Graph, bool], None]
 
 
 def chosen_verifier() -> Verifier | None:
-    """What looks at graphs after each pass: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
+    """What looks at graphs after passes: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
     return verify if settings().verify else None
 
 
 @dataclass(slots=True)
 class PassManager:
-    """Runs passes: counts and limits their changes, has ``verify`` look at the graph after each, and tells
-    ``observe``."""
+    """Runs passes: counts and limits their changes, has ``verify`` look at the graph, and tells ``observe``.
+
+    The graph is verified after each pass that reports a change, and at the end: in between it is as it was."""
 
     verify: Verifier | None = field(default_factory=chosen_verifier)
     observe: Observer | None = None
@@ -56,6 +57,7 @@ class PassManager:
         """
         settings()  # which may ask for a log of what follows
         changed = False
+        unverified: Pass | None = None
         for each in passes:
             with self.changes.attributed_to(each.name):
                 did = each.run(graph)
@@ -64,14 +66,22 @@ class PassManager:
             if logger.isEnabledFor(GRAPH_DUMP):
                 text = print_graph(graph, verbosity=settings().verbosity)
                 logger.log(GRAPH_DUMP, "after %s:\n%s", each.name, text)
-            if self.verify is not None:
-                try:
-                    self.verify(graph)
-                except VerificationError as error:
-                    raise VerificationError(f"after the pass '{each.name}': {error}") from error
+            unverified = None if did else each
+            if did:
+                self._verify(graph, each)
             if self.observe is not None:
                 self.observe(each, graph, did)
+        if unverified is not None:
+            self._verify(graph, unverified)
         return changed
+
+    def _verify(self, graph: Graph, after: Pass) -> None:
+        if self.verify is None:
+            return
+        try:
+            self.verify(graph)
+        except VerificationError as error:
+            raise VerificationError(f"after the pass '{after.name}': {error}") from error
 
 
 def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = None) -> bool:

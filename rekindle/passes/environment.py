@@ -6,7 +6,8 @@
 ``PYTORCH_JIT_OPT_LIMIT``      ``pass=n``, joined by colons: how many changes a pass may make in this process.
 ``PYTORCH_JIT_TYPE_VERBOSITY`` what logged graphs tell of types: 0 nothing, 1 dtypes and shapes, 2 strides too,
                                3 devices and gradients too.
-``REKINDLE_VERIFY``            ``1``: every graph is verified after it is made and after each pass.
+``REKINDLE_VERIFY``            ``1``: every graph is verified after it is made and after each pass that
+                               changes it.
 =============================  ============================================================================
 """
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
+from tests.support.trees import SCALARS, map_leaves
 from tests.sweeps.other_sizes import other_sizes
 
 Mode = Callable[[], AbstractContextManager[Any]]
@@ -236,19 +237,21 @@ def kinds_of(positional: Any, keywords: Any = None) -> Iterator[Kind]:
     sample = (positional, keywords or {})
     leaves, _ = tree_flatten(sample)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    yield Kind("sample", partial(_rebuilt, sample, _alike))
+    source = _Sample.of(sample)
+    yield Kind("sample", partial(_rebuilt, source, _alike))
     if not tensors:
         return
     for name, rebuild in REBUILDERS.items():
         if _concerns(rebuild, tensors):
-            yield Kind(name, partial(_rebuilt, sample, rebuild))
+            yield Kind(name, partial(_rebuilt, source, rebuild))
             if len(tensors) > 1 and name != "meta":  # what operators do with tensors of two devices is not said
-                yield Kind(f"{name}_first", partial(_rebuilt, sample, rebuild, only=1))
+                yield Kind(f"{name}_first", partial(_rebuilt, source, rebuild, only=1))
     for number, other in enumerate(other_sizes(tree_map_only(Tensor, Tensor.detach, sample))):
-        yield Kind(f"doubled_{number}", partial(_rebuilt, other, _alike))
-        yield Kind(f"doubled_{number}_requires_grad", partial(_rebuilt, other, _has_history))
+        larger = _Sample.of(other)
+        yield Kind(f"doubled_{number}", partial(_rebuilt, larger, _alike))
+        yield Kind(f"doubled_{number}_requires_grad", partial(_rebuilt, larger, _has_history))
     for name, mode in MODES.items():
-        yield Kind(name, partial(_rebuilt, sample, _has_history, mode=mode))
+        yield Kind(name, partial(_rebuilt, source, _has_history, mode=mode))
     if len(tensors) > 1:
         yield Kind("one_tensor", partial(_one_memory, sample, shift=0))
         yield Kind("one_memory", partial(_one_memory, sample, shift=1))
@@ -268,20 +271,65 @@ def _concerns(rebuild: Rebuild, tensors: list[Tensor]) -> bool:
     return found
 
 
+@dataclass(slots=True, frozen=True)
+class _Sample:
+    """What the arguments of a call are copied from."""
+
+    arguments: tuple[Any, dict[str, Any]]
+    is_plain: bool
+    """Whether the tensors are copied one by one: each has a memory of its own, and nothing but its elements."""
+
+    @classmethod
+    def of(cls, arguments: tuple[Any, dict[str, Any]]) -> _Sample:
+        leaves = tree_leaves(arguments)
+        tensors = {id(leaf): leaf for leaf in leaves if type(leaf) is Tensor and _is_plain(leaf)}
+        memories = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
+        others = [leaf for leaf in leaves if id(leaf) not in tensors]
+        return cls(arguments, len(memories) == len(tensors) and all(type(leaf) in SCALARS for leaf in others))
+
+    def mapped(self, function: Callable[[Any, int], Any]) -> Any:
+        """Arguments of what ``function`` makes of a copy of each leaf and of the leaf's identity."""
+        if not self.is_plain:
+            return map_leaves(lambda leaf: function(leaf, id(leaf)), copy.deepcopy(self.arguments))
+        copies: dict[int, Any] = {}
+
+        def made(leaf: Any) -> Any:
+            if type(leaf) is not Tensor:
+                return function(leaf, id(leaf))
+            if id(leaf) not in copies:
+                copies[id(leaf)] = leaf.clone()
+            return function(copies[id(leaf)], id(leaf))
+
+        return map_leaves(made, self.arguments)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return (
+        tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and not (tensor.requires_grad or tensor.is_conj() or tensor.is_neg() or tensor.is_quantized)
+        and tensor.is_contiguous()
+        and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size() > 0
+        and not tensor.__dict__
+    )
+
+
 def _rebuilt(
-    sample: Any, rebuild: Rebuild, *, only: int | None = None, mode: Mode = contextlib.nullcontext
+    sample: _Sample, rebuild: Rebuild, *, only: int | None = None, mode: Mode = contextlib.nullcontext
 ) -> Arguments:
-    leaves, structure = tree_flatten(copy.deepcopy(sample))
     behind: list[Tensor] = []
     done: dict[int, Tensor] = {}
-    left = len(leaves) if only is None else only
-    for index, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and (left > 0 or id(leaf) in done):
-            left -= id(leaf) not in done
-            if id(leaf) not in done:
-                done[id(leaf)] = rebuild(leaf, behind)
-            leaves[index] = done[id(leaf)]
-    positional, keywords = tree_unflatten(leaves, structure)
+
+    def made(leaf: Any, identity: int) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if identity not in done:
+            if only is not None and len(done) >= only:
+                return leaf
+            done[identity] = rebuild(leaf, behind)
+        return done[identity]
+
+    positional, keywords = sample.mapped(made)
     return Arguments(positional, keywords, behind, mode)
 
 

@@ -7,15 +7,17 @@ import copy
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from tests.differential.arguments import Arguments
 from tests.support.equality import assert_same
+from tests.support.trees import SCALARS, tensors_in
 
 SEED = 20260
 
@@ -54,12 +56,13 @@ def call(function: Any, arguments: Arguments) -> Effects:
     effects.chance = torch.get_rng_state()
     effects.printed = printed.getvalue()
     found = (answer, arguments.positional, arguments.keywords, arguments.behind)
+    tensors = tensors_in(found)
     with arguments.mode():  # views that were made in inference mode cannot be looked at outside
-        effects.sharing = _sharing(found)
-        effects.facts = [_facts(tensor) for tensor in _tensors(found)]
+        effects.sharing = _sharing(tensors)
+        effects.facts = [_facts(tensor) for tensor in tensors]
         effects.result, effects.arguments = _plain(answer), _plain(found[1:])
     if effects.error is None and arguments.mode is not torch.inference_mode:
-        _derive(effects, found, arguments.behind, function)
+        _derive(effects, tensors, arguments.behind, function)
     return effects
 
 
@@ -109,7 +112,7 @@ _NOT_THERE = re.compile(
 # ----------------------------------------------------------------------------------------------------------- gradients
 
 
-def _derive(effects: Effects, found: Any, behind: list[torch.Tensor], function: Any) -> None:
+def _derive(effects: Effects, tensors: Sequence[torch.Tensor], behind: list[torch.Tensor], function: Any) -> None:
     """The gradients of all leaves with respect to some sum of all that depends on them; the leaves are left without."""
     leaves = [tensor for tensor in behind if tensor.is_leaf and tensor.requires_grad]
     if isinstance(function, torch.nn.Module):
@@ -117,7 +120,7 @@ def _derive(effects: Effects, found: Any, behind: list[torch.Tensor], function: 
     if not leaves:
         return
     try:
-        roots = [tensor for tensor in _tensors(found) if tensor.grad_fn is not None]
+        roots = [tensor for tensor in tensors if tensor.grad_fn is not None]
         if not roots:
             return
         torch.autograd.backward(roots, [_weights(root) for root in roots])
@@ -130,29 +133,28 @@ def _derive(effects: Effects, found: Any, behind: list[torch.Tensor], function: 
 
 def _weights(root: torch.Tensor) -> torch.Tensor:
     """Factors of the elements, no two of them alike: what comes from one element is told from what another gives."""
-    weights = torch.linspace(0.5, 1.5, max(1, root.numel()), dtype=torch.float64)[: root.numel()]
     with torch.no_grad():
-        return weights.reshape(root.shape).to(root.dtype).to(root.device)
+        return _factors(root.numel(), root.dtype, root.device).reshape(root.shape).clone()
+
+
+@lru_cache(64)
+def _factors(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.linspace(0.5, 1.5, max(1, count), dtype=torch.float64)[:count].to(dtype).to(device)
 
 
 # --------------------------------------------------------------------------------------------------------- plain values
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    for leaf in tree_leaves(value):
-        if isinstance(leaf, torch.Tensor):
-            yield leaf
-
-
 def _plain(value: Any) -> Any:
     """A copy that no later call can change, of tensors without history."""
-    memo: dict[int, Any] = {}
-    return _copy(tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), value), memo)
+    return _copy(value, {})
 
 
 def _copy(value: Any, memo: dict[int, Any]) -> Any:
     """Sizes are lists; objects are copied as far as they can be, those with a history inside by what they hold."""
     if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if type(value) in SCALARS:
         return value
     if isinstance(value, torch.Size):
         return list(value)
@@ -163,7 +165,7 @@ def _copy(value: Any, memo: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
         return tuple(_copy(item, memo) for item in value)
     try:
-        return copy.deepcopy(value, memo)
+        return copy.deepcopy(tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), value), memo)
     except RuntimeError:
         return {name: _plain(item) for name, item in vars(value).items()}
 
@@ -177,11 +179,11 @@ def _facts(tensor: torch.Tensor) -> list[Any]:
     return told
 
 
-def _sharing(value: Any) -> list[int]:
+def _sharing(tensors: Sequence[torch.Tensor]) -> list[int]:
     """Zero stands for no memory."""
     numbers: dict[int, int] = {0: 0}
     found: list[int] = []
-    for tensor in _tensors(value):
+    for tensor in tensors:
         memory = tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
         found.append(numbers.setdefault(memory, len(numbers)))
     return found

@@ -15,8 +15,6 @@ from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen import groups
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.ir.graph import Graph
-from rekindle.ir.verifier import verify
 from rekindle.passes import (
     BatchMM,
     CanonicalizeOps,
@@ -53,16 +51,6 @@ def _unoptimized() -> Iterator[None]:
         yield
 
 
-class _Verification:
-    """Passes that verify between others."""
-
-    name = "verification"
-
-    def run(self, graph: Graph) -> bool:
-        verify(graph)
-        return False
-
-
 MORE_PASSES: tuple[Pass, ...] = (
     CanonicalizeOps(),
     Peephole(),
@@ -78,14 +66,13 @@ MORE_PASSES: tuple[Pass, ...] = (
 
 
 def _with(name: str, *passes: Pass) -> Way:
-    """The usual passes, these, and the usual ones again; the graph is checked after each."""
-    steps = [step for each in (*passes, *OPTIMIZATION) for step in (each, _Verification())]
+    """The usual passes, these, and the usual ones again. ``REKINDLE_VERIFY`` has the graph verified after each."""
 
     @contextmanager
     def entered() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(groups, "PATIENCE", 0.0)  # kernels from the first call on
-            patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *steps))
+            patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *passes, *OPTIMIZATION))
             yield
 
     return Way(name, entered)
@@ -114,7 +101,7 @@ def _all_guards() -> Iterator[None]:
 def _native() -> Iterator[None]:
     """Loops over numbers are machine code."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions(), _Verification()))
+        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions()))
         yield
 
 

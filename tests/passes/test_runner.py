@@ -67,6 +67,29 @@ def test_the_pass_that_broke_the_graph_is_named() -> None:
     assert ran == ["noted"]
 
 
+def test_graphs_are_verified_where_they_have_changed_and_at_the_end() -> None:
+    seen: list[Graph] = []
+    graph = parse_graph(_TEXT)
+    still, changing = _Noted(), _Noted(changes=True)
+    run_passes(graph, [still, changing, still, still], seen.append)
+    assert len(seen) == 2
+    run_passes(graph, [still, changing], seen.append)
+    assert len(seen) == 3
+
+
+def test_a_pass_that_hides_its_change_is_found_at_the_end() -> None:
+    class Hides(_Break):
+        name: ClassVar[str] = "hides"
+
+        def run(self, graph: Graph) -> bool:
+            super().run(graph)
+            return False
+
+    with pytest.raises(VerificationError) as caught:
+        run_passes(parse_graph(_TEXT), [_Noted(), Hides()], verify)
+    assert str(caught.value).startswith("after the pass 'hides': aten::neg")
+
+
 def test_every_list_of_passes_is_verified_in_tests() -> None:
     """conftest.py asks for it in the environment: whoever runs passes need not."""
     with pytest.raises(VerificationError, match="after the pass 'break'"):

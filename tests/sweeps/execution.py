@@ -34,6 +34,9 @@ STEM = "execution"
 KINDS = 24
 """Kinds of arguments for each sample, drawn with the name of the program as seed."""
 
+CHUNK = 120
+"""Names that one process takes on: it starts in seven seconds, and spends half a second on a name."""
+
 
 def evaluate(name: str) -> list[list[Any]]:
     """``[subject, way, calls, what is wrong]`` for each way; ``not compiled`` is no fault."""
@@ -135,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     shard, _, shards = options.shard.partition("/")
     chosen = options.only.split(",") if options.only else subjects.names(options.group)[int(shard) :: int(shards)]
     os.environ["REKINDLE_VERIFY"] = "1"
-    results = run_entries("tests.sweeps.execution", chosen, [], options.jobs)
+    results = run_entries("tests.sweeps.execution", chosen, [], options.jobs, chunk=CHUNK)
     problems = write(results)["problems"] if options.full else problems_in(results)
     print("\n".join(problems))
     print(

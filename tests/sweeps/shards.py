@@ -32,23 +32,23 @@ _ROOT = Path(__file__).resolve().parents[2]
 _OUTPUT = Path(__file__).parent / "output"
 
 
-def run_entries(module: str, names: list[str], options: list[str], jobs: int) -> dict[str, Any]:
+def run_entries(module: str, names: list[str], options: list[str], jobs: int, *, chunk: int = CHUNK) -> dict[str, Any]:
     """Run ``python -m module --worker FILE *options`` over all entries; what it wrote about each, by name.
 
     The worker reads the names from FILE.names, and appends one line of JSON, ``[name, result]``, to FILE when it is
-    done with an entry. An entry on which a process dies gets the result None.
+    done with an entry. An entry on which a process dies gets the result None. One process takes on ``chunk`` entries.
     """
     notebook = _Notebook(module, options)
     found = notebook.read(names)
     if found:
         print(f"{len(found)} of {len(names)} are known from {notebook.path}", file=sys.stderr)
     left = [name for name in names if name not in found]
-    count = -(-len(left) // CHUNK)
+    count = -(-len(left) // chunk)
     # Dealt out one by one: what takes long stands together in lists.
     chunks = [left[start::count] for start in range(count)]
     with ThreadPoolExecutor(jobs) as pool:
-        for part in pool.map(lambda chunk: _run_chunk(module, chunk, options, notebook), chunks):
-            found.update(part)
+        for done in pool.map(lambda part: _run_chunk(module, part, options, notebook), chunks):
+            found.update(done)
             print(f"\r{len(found)}/{len(names)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     notebook.path.unlink(missing_ok=True)
