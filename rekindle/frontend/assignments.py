@@ -448,7 +448,12 @@ class AssignmentEmitter(PythonFormEmitter):
         owner = self.emit_sugared(target.value)
         name = target.selector.name
         current = owner.attribute(target.range, self.graph, name).as_value(target.range, self.graph)
-        result = self._augment(statement, current)
+        if self.is_assumed(target):
+            rhs = self.emit_expression(statement.value)
+            self.learn_element(statement.target, rhs)
+            result = self._apply(statement, current, rhs)
+        else:
+            result = self._augment(statement, current)
         owner.set_attribute(statement.range, self.graph, name, result)
 
     def _augment_subscript(self, statement: AugAssign, target: Subscript) -> None:

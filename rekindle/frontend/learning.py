@@ -21,6 +21,8 @@ class Learning(Explaining):
     def learn_element(self, expr: Expr, added: Value) -> None:
         """The list that ``expr`` names is to hold what is in the list ``added``."""
         origin = self.environment.origin_of(expr)
+        if origin is None and expr.tree.kind == Select.KIND and added.node.kind != "prim::EmptyListLiteral":
+            self._learn_assumed(Select(expr.tree), added.type)
         if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
             if added.node.kind != "prim::EmptyListLiteral":
                 self.evidence.learn(origin, element=added.type.element)
@@ -48,14 +50,39 @@ class Learning(Explaining):
         if not isinstance(value, Value) or not isinstance(value.type, ClassType):
             return
         container = value.type.attribute_type(name)
+        if isinstance(container, DictType) and value.type.attributes[name].is_assumed:
+            return  # its key is not known
         wanted = None if container is None else _with_element(container, depth, given)
         if wanted is not None:
             rely_on(value.type, name)
             widen_attribute(value.type, name, wanted)
 
+    def _learn_assumed(self, select: Select, given: Type) -> None:
+        """An attribute that was left empty is to be of the type."""
+        owner = self._owner_of_assumed(select)
+        if owner is not None and owner.attributes[select.selector.name].type.kind == given.kind:
+            rely_on(owner, select.selector.name)
+            widen_attribute(owner, select.selector.name, given)
+
+    def is_assumed(self, select: Select) -> bool:
+        """Return whether an attribute was left empty, and nothing has shown its elements so far."""
+        return self._owner_of_assumed(select) is not None
+
+    def _owner_of_assumed(self, select: Select) -> ClassType | None:
+        if self.graph.none_checks is None or select.value.tree.kind != Var.KIND:
+            return None  # no other expression may be emitted twice
+        value = getattr(self.emit_sugared(select.value), "value", None)
+        if not isinstance(value, Value) or not isinstance(value.type, ClassType):
+            return None
+        slot = value.type.attributes.get(select.selector.name)
+        return value.type if slot is not None and slot.is_assumed else None
+
     def learn_item(self, expr: Expr, key: Value, item: Value | None = None) -> None:
         """The dict that ``expr`` names is to have such a key, and such a value under it."""
         origin = self.environment.origin_of(expr)
+        if origin is None and expr.tree.kind == Select.KIND and item is not None:
+            if item.node.kind != "prim::EmptyListLiteral":
+                self._learn_assumed(Select(expr.tree), DictType(key.type, item.type))
         if origin is not None and origin.kind == SET:
             self.evidence.learn(origin, key=key.type)
         elif origin is not None and origin.kind == DICT:

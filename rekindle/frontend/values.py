@@ -38,7 +38,7 @@ from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TE
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.redefinition import rely_on, widen_attribute
+from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
 from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
@@ -203,7 +203,9 @@ class SimpleValue(SugaredValue):
             )
         if graph.none_checks is not None:
             rely_on(type, name)
-            widen_attribute(type, name, value.type)
+            if not type.attributes[name].is_assumed or shows_elements(value, expected):
+                widen_attribute(type, name, value.type)
+                expected = type.attributes[name].type
         converted = convert_value(graph, value, expected, range)
         if not converted.type.is_subtype_of(expected):
             raise TypeMismatchError(

@@ -16,6 +16,7 @@ from rekindle.errors import forget_failures
 from rekindle.ir.types import ClassType, Type, join_contents, unshaped
 
 if TYPE_CHECKING:
+    from rekindle.ir.graph import Value
     from rekindle.ir.records import FunctionRecord
 
 
@@ -45,7 +46,8 @@ def inherit_reliance(called: FunctionRecord) -> None:
 
 
 def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
-    """Give the attribute the type that its own and ``assigned`` join to, where that is wider.
+    """Give the attribute the type that its own and ``assigned`` join to, where that is wider; ``assigned`` itself where
+    its own was only assumed.
 
     Raises:
         Redefinition: the type has changed.
@@ -53,12 +55,19 @@ def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
     if not being_defined or not owner.may_widen(name):
         return
     slot = owner.attributes[name]
-    joined = join_contents(slot.type, unshaped(assigned))
+    joined = unshaped(assigned) if slot.is_assumed else join_contents(slot.type, unshaped(assigned))
+    slot.is_assumed = False
     if joined is not None and joined != slot.type:
         rely_on(owner, name)
         slot.type = joined
         forget_users(owner, [name])
         restart_users(owner, [name])
+
+
+def shows_elements(value: Value, assumed: Type) -> bool:
+    """Return whether the assignment of ``value`` shows the elements of an attribute whose type is only assumed."""
+    is_display = value.node.kind in ("prim::ListConstruct", "prim::DictConstruct")
+    return value.type != assumed or (is_display and len(value.node.inputs) > 0)
 
 
 def forget_users(owner: ClassType, names: Iterable[str]) -> None:

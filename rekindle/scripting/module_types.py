@@ -75,6 +75,8 @@ class ModuleFacts:
     submodules: dict[str, ConcreteModuleType | InterfaceType] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     """Attributes that no program can use as values, and why; reported when one does."""
+    empty: dict[str, type] = field(default_factory=dict)
+    """Of those, the lists and dicts that are empty, by their class: what methods put into them tells their types."""
     objects: dict[str, object] = field(default_factory=dict)
     """Those among them that the compiler can know all the same: configurations, tables of functions."""
     present: dict[str, object] = field(default_factory=dict)
@@ -126,6 +128,8 @@ class ConcreteModuleType:
         """The hooks of such modules that programs call."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
+        self.assumed: dict[str, CompileError] = {}
+        """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
         self.asked: dict[str, Graph] = {}
         """The attributes that were read or asked for before any method had made them, and in which method."""
 
@@ -285,6 +289,8 @@ class _Gatherer:
         else:
             reason = declared.reason if isinstance(declared, NotInferable) else found.reason
             self.facts.failed[name] = reason + _advice(declared, value)
+            if declared is None and type(value) in (list, dict) and not value and not self.for_trace:
+                self.facts.empty[name] = type(value)
             if is_known(value):
                 self.facts.objects[name] = value
 

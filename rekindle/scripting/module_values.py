@@ -26,12 +26,13 @@ from rekindle.frontend.values import BuiltinFunction, FunctionValue, MethodValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.records import FunctionRecord
-from rekindle.ir.types import INT, NONE, STRING, ClassType, InterfaceType, Property, Type, mismatch_note
+from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
 from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
+from rekindle.scripting.empty_attributes import empty_slot
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import FixedMethod, GenericMethod, made_for
@@ -259,7 +260,7 @@ class ModuleValue(SugaredValue):
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         """What ``self.name`` means, or None."""
         facts = self.facts
-        slot = self.concrete.type.attributes.get(name)
+        slot = self._slot(name, range)
         if slot is not None:
             value = insert_get_attribute(range, graph, self.value, name, slot.type)
             part = facts.submodules.get(name)
@@ -291,6 +292,12 @@ class ModuleValue(SugaredValue):
                 return SimpleValue(insert_get_attribute(range, graph, self.value, name, slot.type))
             note_read(self.concrete, name, graph)
         return self._from_class(range, graph, name)
+
+    def _slot(self, name: str, range: SourceRange) -> ClassAttribute | None:
+        slot = self.concrete.type.attributes.get(name)
+        if slot is None and name in self.facts.empty:
+            return empty_slot(self.concrete, name, self._failure(name, range))
+        return slot
 
     def _method(self, name: str) -> SugaredValue | None:
         function = _generic_method(self.concrete, name)
@@ -347,7 +354,7 @@ class ModuleValue(SugaredValue):
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         facts = self.facts
-        if name in facts.failed:
+        if name in facts.failed and self._slot(name, range) is None:
             raise NotScriptableError(
                 f"attribute '{name}' of {self.description} cannot be assigned: {facts.failed[name]}", range
             )

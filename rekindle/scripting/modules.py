@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.scripting.class_keys import forget_classes
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
+from rekindle.scripting.empty_attributes import refusals_of
 from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import was_specialised
 from rekindle.scripting.hooks import declare_hooks
@@ -224,6 +226,8 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
                         progress.failed.append(_FailedPart(concrete, forward, error))
         if not is_part:
             _check_parts(progress.failed, diagnostics)
+            for refusal in chain.from_iterable(map(refusals_of, progress.begun)):
+                diagnostics.add(refusal)
         diagnostics.raise_all()
     except CompileError:
         concrete.is_compiled = False

@@ -38,6 +38,8 @@ class ClassAttribute:
     """What is in the slot of the module from which the class was made, where that is a string, a number or a bool."""
     is_declared: bool = field(default=False, compare=False, repr=False)
     """Whether the program annotates it: then it keeps its type."""
+    is_assumed: bool = field(default=False, compare=False, repr=False)
+    """Whether nothing has shown the types of the elements yet: it is a list or a dict that was left empty."""
     users: WeakSet[FunctionRecord] = field(default_factory=WeakSet, compare=False, repr=False)
     """The compiled functions that have to be compiled again where the type changes."""
 
