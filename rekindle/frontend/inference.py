@@ -7,7 +7,7 @@ annotated so. Programs that need none of it are emitted once and pay nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeVar
 
@@ -77,6 +77,8 @@ class Origin:
     kind: str
     is_optional: bool = False
     """Whether it may assign None, too: ``xs = [] if wanted else None``."""
+    holds_empty: bool = False
+    """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
     maker: tuple[str, Type] | None = None
     """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
 
@@ -180,6 +182,8 @@ class Evidence:
             Reinference: its elements are to have a wider type.
         """
         joined = join_contents(container, unshaped(wanted)) if origin.kind in (NUMBERS, LIST, DICT) else None
+        if joined is None and origin.holds_empty and (id(origin.statement), "value") not in self.shown:
+            joined = unshaped(wanted)  # the lists were taken for lists of Tensors
         if joined is None or joined == container:
             return
         if origin.kind == NUMBERS:
@@ -281,6 +285,21 @@ def makes_container(value: Expr) -> bool:
     return kind == DictLiteral.KIND and bool(DictLiteral(value.tree).values)
 
 
+def holds_empty(value: Expr) -> bool:
+    """Return whether ``value`` makes a list or dict of nothing but empty lists: ``{"a": [], "b": []}``,
+    ``[[] for _ in range(n)]``."""
+    kind = value.tree.kind
+    if kind == ListComp.KIND:
+        items: Sequence[Expr] = [ListComp(value.tree).element]
+    elif kind == DictComp.KIND:
+        items = [DictComp(value.tree).value]
+    elif kind == DictLiteral.KIND:
+        items = DictLiteral(value.tree).values
+    else:
+        items = ListLiteral(value.tree).items if kind == ListLiteral.KIND else []
+    return bool(items) and all(kind_of_origin(item) == LIST for item in items)
+
+
 def is_literal_of(value: Expr, type: Type) -> bool:
     """Return whether ``value`` makes a list or dict of literal numbers, or of tuples, lists and dicts of such, as a
     ``type`` is one: ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
@@ -290,6 +309,8 @@ def is_literal_of(value: Expr, type: Type) -> bool:
     if isinstance(type, TupleType) and kind == TupleLiteral.KIND:
         items = TupleLiteral(value.tree).items
         return len(items) == len(type.elements) and all(map(is_literal_of, items, type.elements))
+    if isinstance(type, ListType) and kind_of_origin(value) == LIST:
+        return True
     if not isinstance(type, (ListType, DictType)) or not makes_container(value):
         return False
     if isinstance(type, DictType):
@@ -320,7 +341,7 @@ def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
     """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
     if value.tree.kind != TernaryIf.KIND:
         kind = kind_of_origin(value)
-        return None if kind is None else Origin(statement, kind, maker=_maker_of(value))
+        return None if kind is None else Origin(statement, kind, holds_empty=holds_empty(value), maker=_maker_of(value))
     either = TernaryIf(value.tree)
     kinds = [kind_of_origin(side) for side in (either.true_expr, either.false_expr)]
     if NOTHING not in kinds:

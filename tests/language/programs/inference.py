@@ -59,6 +59,38 @@ def lists_in_lists(n: int) -> List[List[int]]:
     return rows
 
 
+@program("infer.list", (3,), (0,), torch="refuses")
+def lists_in_a_dict(n: int):
+    curves = {"loss": [], "rate": []}
+    for i in range(n):
+        if len(curves["loss"]) > 0:
+            i += len(curves["rate"])
+        curves["loss"].append(i * 0.5)
+    curves["rate"] += [0.25]
+    return curves
+
+
+@program("infer.list", (3,), (0,), torch="refuses")
+def lists_by_a_comprehension(n: int):
+    rows = [[] for _ in range(n + 1)]
+    for i in range(n):
+        rows[i].append(str(i))
+    names = {k: [] for k in ("a", "b")}
+    names["b"].extend(rows[0])
+    return rows, names
+
+
+@program("infer.list", (torch.ones(2, 2), True), (torch.ones(2, 2), False), torch="refuses")
+def lists_of_numbers_in_a_dict(x: Tensor, again: bool):
+    sums = {"all": [], "rows": []}
+    if again:
+        sums = {"all": [], "rows": []}
+    for row in x:
+        sums["rows"].append(row.sum().item())
+    sums["all"].append(1)
+    return sums
+
+
 @program("infer.list", ([2],), ([],), torch="refuses")
 def added_and_extended(xs: List[int]) -> List[int]:
     out = []
