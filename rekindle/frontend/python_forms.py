@@ -10,6 +10,7 @@ from rekindle.frontend.generators import LAZY
 from rekindle.frontend.none_errors import class_name
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.sequences import SequenceEmitter
+from rekindle.frontend.special_forms import CaughtException, ClassOfCaught
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -61,6 +62,8 @@ class PythonFormEmitter(SequenceEmitter):
     def _type(self, call: Apply, hint: Type | None) -> SugaredValue:
         (item,) = self._expect(call, 1, 1)
         meaning = self.emit_sugared(item)
+        if isinstance(meaning, CaughtException):
+            return ClassOfCaught(meaning.value)
 
         def name(range: SourceRange) -> Value:
             cls = meaning.class_of_module

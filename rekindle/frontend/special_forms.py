@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.set_values import shown
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
@@ -235,11 +235,37 @@ class CaughtException(SugaredValue):
         return self.value
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name == "__class__":
+            return ClassOfCaught(self.value)
         raise UnsupportedError(
             f"'{name}' of an exception that was caught is not known: its class is any that the handler takes",
             range,
             hint="str(e) is its text, and isinstance(e, …) asks for its class",
         )
+
+
+class ClassOfCaught(StaticValue):
+    """``type(e)`` of an exception that was caught: only its name can be used as a value."""
+
+    def __init__(self, exception: Value) -> None:
+        self.exception = exception
+
+    @property
+    def description(self) -> str:
+        return "the class of an exception that was caught"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError(
+            "the class of an exception that was caught cannot be used as a value",
+            range,
+            hint="ask isinstance(e, …); type(e).__name__ is its name",
+        )
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name != "__name__":
+            raise UndefinedNameError(f"'{name}' of type(…) is not known here; its __name__ is", range)
+        node = graph.create("prim::exception_name", [self.exception], types=[STRING], range=range)
+        return SimpleValue(graph.insert_node(node).output)
 
 
 class NewStyleString(SugaredValue):

@@ -68,6 +68,14 @@ def is_exception(exception: Any, classes: list[str]) -> bool:
     return any(cls is not None and isinstance(exception, cls) for cls in known)
 
 
+@implements("prim::exception_name(Any exception) -> str")
+def exception_name(exception: Any) -> str:
+    """Return the name of the class of an exception: ``type(e).__name__``."""
+    if type(exception) is UnknownExceptionError:
+        return str(exception).partition(":")[0].rpartition(".")[2]
+    return type(exception).__name__
+
+
 @implements_for_node("prim::Try(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
 def try_subgraph(node: Node) -> Operation:
     """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The

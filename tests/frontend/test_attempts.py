@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.errors import DifferentiationError, ExportError, SaveError
+from rekindle.errors import DifferentiationError, ExportError, SaveError, UnsupportedError
 from tests.support.golden import GoldenTexts
 
 
@@ -110,3 +110,17 @@ def test_export_and_gradients_refuse() -> None:
         rekindle.to_exported(rekindle.script(divided), (torch.ones(2), 3))
     with pytest.raises(DifferentiationError, match="prim::Try may write to what it is given"):
         rekindle.grad(rekindle.script(divided))(torch.ones(()), 3)
+
+
+def test_the_class_of_an_exception_is_no_value() -> None:
+    def program(n: int):
+        try:
+            return 1 // n
+        except ZeroDivisionError as error:
+            return type(error)
+
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(program)
+    message, *_, hint = str(caught.value).splitlines()
+    assert message == "the class of an exception that was caught cannot be used as a value"
+    assert hint == "Hint: ask isinstance(e, …); type(e).__name__ is its name"

@@ -78,6 +78,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
             "exceptions.nested",
             "exceptions.state_through_two",
             "exceptions.asks_for_the_class",
+            "exceptions.names_of_classes",
             "exceptions.refined_within",
             "exceptions.parsed",
             "exceptions.widened",

@@ -303,6 +303,30 @@ def state_through_two(n: int) -> Tuple[int, str]:
     return x, word
 
 
+@program("statement.try exception.isinstance", (7,), (0,), torch="refuses")
+def names_of_classes(last: int) -> List[str]:
+    names = []
+    for n in range(last, -1, -1):
+        try:
+            if n == 1:
+                [1][n]
+            if n == 2:
+                raise ValueError("no")
+            if n == 3:
+                torch.ones(2).view(3)
+            if n == 4:
+                {"a": 1}["b"]
+            if n == 5:
+                assert n < 5, "five"
+            if n == 6:
+                torch.linalg.inv(torch.zeros(2, 2))
+            names.append(str(6 // n))
+        except Exception as error:
+            name = type(error).__name__
+            names.append(f"{name}: {error}" if n > 3 else error.__class__.__name__)
+    return names
+
+
 @program("statement.try exception.isinstance", (0,), (-4,), torch="refuses")
 def asks_for_the_class(n: int) -> str:
     try:
