@@ -121,7 +121,7 @@ def test_declared_kinds_without_a_schema_in_torchscript() -> None:
         *("prim::ListConstruct", "prim::ListUnpack", "prim::SetAttr", "prim::TupleConstruct", "prim::TupleSlice"),
         "prim::isinstance",
         # Made by the frontend for what TorchScript lacks, and by passes:
-        *("prim::Try", "prim::is_exception"),
+        *("prim::Try", "prim::exception_name", "prim::is_exception"),
         *("prim::NativeRegion", "prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
         # Of a PyTorch that may be newer than this one:
         *({"aten::_is_tracing"} - set(_torchscript())),
