@@ -476,9 +476,8 @@ class AssignmentEmitter(PythonFormEmitter):
         index = self.emit_expression(written[0])
         if isinstance(base.type, DictType):
             self.learn_item(target.value, index)
-        rhs = self.emit_expression(statement.value)
         current = SimpleValue(base).item(range, self.graph, index).as_value(range, self.graph)
-        result = self._apply(statement, current, rhs)
+        result = self._apply(statement, current, self.emit_expression(statement.value))
         self.learn_numbers(target.value, result.type)
         arguments = [self.argument(item, range) for item in (base, index, result)]
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(

@@ -401,8 +401,9 @@ class AttemptEmitter(BranchEmitter):
         return attempt
 
     def _keep_new(self, attempt: Attempt, frame: Frame, range: SourceRange) -> None:
-        """At the end of the body: what it has assigned for the first time."""
-        for name, type in frame.types.items():
+        """At the end of the body: what it has assigned for the first time, and anew, also in loops within it."""
+        assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
+        for name, type in (assigned | frame.types).items():
             if name in attempt.cells:
                 attempt.new[name] = type
             elif attempt.outer.find_type(name) is None:

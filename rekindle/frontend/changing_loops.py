@@ -12,7 +12,8 @@ Of a list that the body may make longer or shorter, under whatever name, the len
                                          block1():
                                            -> ($at < aten::len(%xs))
 
-A dict, a set or a deque that the body may change raises where it has another length before the next iteration.
+A dict, a set or a deque that the body may change raises where it has another length before the next iteration. The
+values of a dict that the body may write to are read when an iteration comes to them (:func:`read_live`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type
@@ -38,6 +40,37 @@ def dict_behind(value: Value) -> Value | None:
     if value.node.kind in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
         return value.node.inputs[0]
     return None
+
+
+def read_live(view: Value, loop: Node, range: SourceRange) -> None:
+    """Read the items of a loop over ``d.values()`` or ``d.items()`` from the dict, which its body may write to.
+
+    .. code-block:: text
+
+        %items = aten::items(%d)                     %keys = aten::keys(%d)
+        prim::Loop(aten::len(%items))     becomes    prim::Loop(aten::len(%keys))
+          %e = aten::__getitem__(%items, %i)           %k = aten::__getitem__(%keys, %i)
+                                                       %v = aten::__getitem__(%d, %k)
+                                                       %e = prim::TupleConstruct(%k, %v)
+    """
+    container, graph = view.node.inputs[0], loop.graph
+    if view.node.kind == "aten::keys" or not isinstance(container.type, DictType):
+        return
+    with graph.inserting_before(view.node):
+        keys = graph.insert("aten::keys", [container], range=range)
+    for use in list(view.uses):
+        node = use.user
+        if node.kind == "aten::len":
+            node.replace_input(0, keys)
+        elif node.kind == "aten::__getitem__" and _stands_in(node, loop.blocks[0]):
+            with graph.inserting_before(node):
+                key = graph.insert("aten::__getitem__", [keys, node.inputs[1]], range=node.range)
+                item = graph.insert("aten::__getitem__", [container, key], range=node.range)
+                if view.node.kind == "aten::items":
+                    pair = graph.create("prim::TupleConstruct", [key, item], types=[node.output.type], range=range)
+                    item = graph.insert_node(pair).output
+            node.output.replace_all_uses_with(item)
+            node.destroy()
 
 
 def error_of(type: Type) -> tuple[str, str]:

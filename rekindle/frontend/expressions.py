@@ -24,6 +24,7 @@ from rekindle.frontend.keywords import KeywordArguments, table_of_functions
 from rekindle.frontend.learning import Learning
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.none_errors import none_operand
+from rekindle.frontend.number_containers import join_known, made_as
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.powers import float_beside, is_scaled
 from rekindle.frontend.refinement import Condition
@@ -243,6 +244,8 @@ class ExpressionEmitter(Learning):
             else:
                 parts.append(self._emit_list(ListLiteral.create(expr.range, [item for _, item in group]), hint))
         lists = [self.list_of(expr.range, part, None) for part in parts]
+        joined = reduce(join_known, (item.type for item in lists), wanted)
+        lists = [made_as(item, joined, self.graph, expr.range) for item in lists]
         return reduce(lambda a, b: self.call_builtin("aten::add", expr.range, a, b), lists)
 
     def _emit_item(self, item: Expr, hint: Type | None) -> None:
@@ -329,15 +332,20 @@ class ExpressionEmitter(Learning):
         if first == 0:
             found = self.emit_sugared(values[0])
             made = self.call_builtin("aten::dict", expr.range, found.as_value(values[0].range, self.graph))
+            made = made_as(made, _member_of_kind(hint, DictType), self.graph, expr.range)
             first = 1
         else:
             start = DictLiteral.create(expr.range, keys[:first], values[:first])
             made = self._emit_dict(start, hint)
         for key, value in zip(keys[first:], values[first:], strict=True):
             if key.tree.kind == Expansion.KIND:
-                self.call_builtin("aten::update", value.range, made, self.emit_expression(value))
+                added = self.emit_expression(value)
+                made = made_as(made, join_known(made.type, added.type), self.graph, expr.range)
+                self.call_builtin("aten::update", value.range, made, made_as(added, made.type, self.graph, value.range))
             else:
                 item = self.emit_expression(key), self.emit_expression(value)
+                joined = join_known(made.type, DictType(item[0].type, unshaped(item[1].type)))
+                made = made_as(made, joined, self.graph, expr.range)
                 self.call_builtin("aten::_set_item", value.range, made, *item)
         return made
 

@@ -186,18 +186,17 @@ class Evidence:
             joined = unshaped(wanted)  # the lists were taken for lists of Tensors
         if joined is None or joined == container:
             return
-        if origin.kind == NUMBERS:
-            self.shown[id(origin.statement), "value"] = joined
-        elif origin.maker is not None:
+        part = "element" if origin.kind == LIST else "value"
+        key = (id(origin.statement), part)
+        if origin.maker is not None:
             if origin.maker[1] == FLOAT:
                 return
-            self.shown[id(origin.statement), "value"] = joined.contained[-1]
-        elif (id(origin.statement), "element" if origin.kind == LIST else "value") in self.shown:
-            part = "element" if origin.kind == LIST else "value"
-            self.shown[id(origin.statement), part] = joined.contained[-1]
-        else:
+        elif origin.kind != NUMBERS and key not in self.shown:
             return
-        raise Reinference
+        shown = joined if origin.kind == NUMBERS else joined.contained[-1]
+        if self.shown.get(key) != shown:  # otherwise emission has not heeded it, and would not the next time
+            self.shown[key] = shown
+            raise Reinference
 
     def learn(self, origin: Origin, **parts: Type) -> None:
         """Take note of what a use shows.

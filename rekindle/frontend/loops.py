@@ -9,7 +9,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.changing_loops import dict_behind, error_of, may_change_length, may_delete
+from rekindle.frontend.changing_loops import dict_behind, error_of, may_change_length, may_delete, read_live
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
@@ -261,6 +261,8 @@ class LoopEmitter(SubscriptEmitter):
                 continue
             if isinstance(container.type, DictType) or container.type.python.startswith("deque"):
                 self._check_length(node, container, range)
+                if container is not value:
+                    read_live(value, node, range)
             else:
                 asks_again = True
         if asks_again:

@@ -13,7 +13,16 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import NUMBER, DictType, ListType, Type, is_open_number, join_values, number_members
+from rekindle.ir.types import (
+    NUMBER,
+    DictType,
+    ListType,
+    Type,
+    is_open_number,
+    join_contents,
+    join_values,
+    number_members,
+)
 
 _OF_LISTS: Final = frozenset({"count", "index", "remove", "__contains__", "eq", "ne", "all", "any"})
 _OF_DICTS: Final = frozenset({"__contains__", "__getitem__", "get", "pop", "Delete", "_set_item", "setdefault"})
@@ -69,3 +78,16 @@ def _as(item: CallArgument, type: Type, graph: Graph, range: SourceRange) -> Cal
     value: Value = item.value
     cast = graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
     return CallArgument(cast, range=item.range, name=item.name)
+
+
+def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -> Value:
+    """Return a list or dict that was made here, or is only read, as one of ``type`` where that holds more kinds of
+    numbers, otherwise as it is."""
+    if type is None or value.type == type or join_contents(value.type, type) != type:
+        return value
+    return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
+
+
+def join_known(known: Type | None, type: Type) -> Type | None:
+    """Return the type of a list made of parts of both types; that of the first where they have none in common."""
+    return type if known is None else join_contents(known, type) or known

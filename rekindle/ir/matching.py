@@ -24,6 +24,7 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.call_arguments import CallArgument as CallArgument, LenientCall, can_check, has_lacking_items
+from rekindle.ir.container_literals import can_be_made_as, make_as
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY, Operator, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -114,6 +115,9 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
         return convert(argument, fitting, conversions)
     if isinstance(type, ListType) and is_empty_list_literal(argument):
         return _empty_list(type), type
+    if argument.value is not None and can_be_made_as(argument.value, type):
+        literal = argument.value
+        return lambda graph, range: make_as(literal, type), type
     if isinstance(actual, TupleType):
         # What an empty tuple would be a list of, only the formal type tells.
         empty = not actual.elements and has_free_variables(type)
@@ -491,6 +495,8 @@ def _becomes(actual: CallArgument, known: Type, conversions: bool) -> bool:
         return isinstance(known, ListType)
     if _stays_tensor(actual, known):
         return False
+    if actual.value is not None and can_be_made_as(actual.value, known):
+        return True
     return conversions and _implicit_conversion(actual.type, known) is not None
 
 

@@ -152,3 +152,30 @@ def as_many_keys(d: Dict[int, int]):
         if m > 10:
             break
     return d
+
+
+def values_to_come(d: Dict[int, int]):
+    seen = []
+    for k, v in d.items():
+        d[max(d.keys())] = 100
+        seen.append(v)
+    for v in d.values():
+        d[min(d.keys())] += 1
+        d[max(d.keys())] += 1
+        seen.append(v)
+    for i, (k, v) in enumerate(d.items()):
+        d[max(d.keys())] = v + i
+        seen.append(v)
+    return seen
+
+
+def written_by_a_function(d: Dict[int, int]):
+    seen = []
+    for v in d.values():
+        raise_last(d)
+        seen.append(v)
+    return seen
+
+
+def raise_last(d: Dict[int, int]):
+    d[max(d.keys())] += 10

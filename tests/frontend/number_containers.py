@@ -530,6 +530,33 @@ def union_opt(x: Tensor):
     return a
 
 
+def merged(x: Tensor):
+    d = {**{7: 0.25}, 3: 1.0}
+    d[len(x)] = len(x)
+    e = {1: 0.5, **d, 2: 0.25}
+    e[len(x)] = x[0].item()
+    return d, e
+
+
+def starred(x: Tensor):
+    a = [0.5, 0.25]
+    b = [*a, 1.0, *a]
+    b.append(len(x))
+    b[0] = x[0].item()
+    c = [*b, *[1, 2], *a]
+    return a, b, c
+
+
+def taken(values: List[Union[int, float]], table: Dict[str, List[Optional[int]]]):
+    values.append(0.5)
+    table["b"] = [None]
+    return values, table
+
+
+def literals_given(x: Tensor):
+    return taken([1, len(x)], {"a": [1, 2]}), taken(table={"c": [3]}, values=[2])
+
+
 PROGRAMS = [
     counter,
     counter_of_list,
@@ -602,4 +629,7 @@ PROGRAMS = [
     union_list,
     union_dict,
     union_opt,
+    merged,
+    starred,
+    literals_given,
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Dict, Optional, Tuple
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.errors import DifferentiationError, ExportError, SaveError, UnsupportedError
+from tests.support.calls import assert_calls_agree
 from tests.support.golden import GoldenTexts
 
 
@@ -44,6 +46,27 @@ def test_every_strategy(strategy: str) -> None:
             assert torch.equal(torch.autograd.grad(found.sum(), x)[0], torch.full((2,), 2.0))
     finally:
         rekindle.set_execution_strategy(before)
+
+
+def assigned_in_a_loop(n: int, limit: Optional[float], table: Dict[str, int]) -> Tuple[int, Optional[float], int]:
+    last = -1
+    try:
+        for each in range(3):
+            n = each
+            while table["a"] > 0:
+                limit = 0.5
+                table["a"] -= 1
+                last = 10 // each
+    except ZeroDivisionError:
+        n += 100
+    else:
+        n += 10
+    return n, limit, last
+
+
+def test_a_variable_keeps_what_a_loop_within_has_assigned() -> None:
+    for count in (0, 1):
+        assert_calls_agree(assigned_in_a_loop, (7, None, {"a": count}), (7, 2.0, {"a": count}))
 
 
 def test_what_may_raise_is_not_taken_for_dead() -> None:

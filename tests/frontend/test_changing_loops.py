@@ -18,7 +18,7 @@ DICTS: tuple[dict[int, int], ...] = ({1: 1, 2: 2, 3: 3}, {}, {2: 2})
 PROGRAMS = {
     name: item
     for name, item in vars(changing).items()
-    if getattr(item, "__module__", "") == changing.__name__ and name != "grow"
+    if getattr(item, "__module__", "") == changing.__name__ and name not in ("grow", "raise_last")
 }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
 import rekindle
+from tests.support.calls import assert_calls_agree
 
 
 def popped_twice(values: list[int]) -> bool:
@@ -19,6 +21,12 @@ def popped_in_turn(values: list[int]) -> bool:
 def second_draw(x: Tensor) -> Tensor:
     torch.rand_like(x)
     return torch.rand_like(x)
+
+
+def added_to(table: dict[str, int], numbers: list[int], n: int) -> int:
+    numbers[0] += numbers.pop()
+    table["a"] += table["b"] // n
+    return table["a"]
 
 
 def large(n: int) -> int:
@@ -37,6 +45,21 @@ def test_the_middle_of_a_chained_comparison_is_computed_once() -> None:
             ours, theirs = list(values), list(values)
             assert rekindle.script(function)(ours) == function(theirs)
             assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("table", "numbers", "n"),
+    [
+        ({"a": 1, "b": 4}, [1, 2], 2),
+        ({"a": 1, "b": 4}, [1, 2], 0),
+        ({}, [1, 2], 0),
+        ({"a": 1}, [1, 2], 1),
+        ({"a": 1, "b": 4}, [], 1),
+        ({"a": 1, "b": 4}, [3], 1),
+    ],
+)
+def test_an_item_is_read_before_what_is_added_to_it(table: dict[str, int], numbers: list[int], n: int) -> None:
+    assert_calls_agree(added_to, (table, numbers, n))
 
 
 def test_a_draw_that_nobody_uses_moves_the_generator_on() -> None:

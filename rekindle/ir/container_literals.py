@@ -1,0 +1,45 @@
+"""List and dict literals that are made as the type that their place wants.
+
+``f([1])`` of a parameter ``List[Optional[int]]``: a ``List[int]`` that exists is none, since the function could write
+None to it. A literal is referred to by nothing else, so it is made as what the parameter says. Its elements stay what
+they are: an int in a ``List[float]`` would have to become a float, and is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.ir.graph import Value
+from rekindle.ir.types import DictType, ListType, Type, has_free_variables, without_none
+
+_LITERALS: Final = frozenset({"prim::ListConstruct", "prim::DictConstruct"})
+
+
+def can_be_made_as(value: Value, type: Type) -> bool:
+    """Return whether ``value`` is a literal of a program from Python, not an empty one, which nothing uses so far, and
+    holds what a container of ``type`` may hold."""
+    if value.node.kind not in _LITERALS or not value.node.inputs:
+        return False
+    wanted = without_none(type)
+    return value.type != wanted and not value.has_uses and not has_free_variables(wanted) and _fits(value, wanted, 0)
+
+
+def _fits(value: Value, type: Type, uses: int) -> bool:
+    node, wanted = value.node, without_none(type)
+    is_literal = node.kind in _LITERALS and node.graph.none_checks is not None and len(value.uses) == uses
+    if not is_literal or not isinstance(wanted, (ListType, DictType)) or value.type.kind != wanted.kind:
+        return uses == 1 and value.type.is_subtype_of(type)
+    parts = wanted.contained
+    return not wanted.python and all(
+        _fits(item, parts[index % len(parts)], 1) for index, item in enumerate(node.inputs)
+    )
+
+
+def make_as(value: Value, type: Type) -> Value:
+    """Make the literal, and those within it, as the type."""
+    wanted = without_none(type)
+    if value.node.kind in _LITERALS and isinstance(wanted, (ListType, DictType)):
+        value.set_type(wanted)
+        for index, item in enumerate(value.node.inputs):
+            make_as(item, wanted.contained[index % len(wanted.contained)])
+    return value
