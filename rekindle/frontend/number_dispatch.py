@@ -121,6 +121,10 @@ def dispatch_on_number(
         return None
     if _resolve(schemas, arguments, (False,)) is not None:
         return None
+    if isinstance(number.type, UnionType) and may_be_bool(number.type):
+        as_scalar = arguments.with_replaced(number, _NumberAs(number, NUMBER, False))
+        if _resolve(schemas, as_scalar, (False,)) is not None:
+            return emit(as_scalar)  # the operator takes any number, and a bool as Python does
     if any(map(_holds_open_numbers, arguments.all)) and _resolve(schemas, arguments, (True,)) is not None:
         return None  # the element of a list that is to hold it as it is
     fits = {

@@ -557,6 +557,24 @@ def literals_given(x: Tensor):
     return taken([1, len(x)], {"a": [1, 2]}), taken(table={"c": [3]}, values=[2])
 
 
+Anything = Union[bool, int, float, complex]
+
+
+class Held:
+    def __init__(self, value: Anything):
+        self.value: Anything = value
+
+
+def added_in_place(x: Tensor):
+    values: List[Anything] = [True, 1, 0.5]
+    held = Held(True)
+    for i in range(3):
+        values[i] += x[0].item()
+        values[i] *= len(x)
+        held.value += x[0].item()
+    return values, held.value
+
+
 PROGRAMS = [
     counter,
     counter_of_list,
@@ -632,4 +650,5 @@ PROGRAMS = [
     merged,
     starred,
     literals_given,
+    added_in_place,
 ]
