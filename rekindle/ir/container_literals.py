@@ -25,13 +25,15 @@ def can_be_made_as(value: Value, type: Type) -> bool:
 
 
 def _fits(value: Value, type: Type, uses: int) -> bool:
-    node, wanted = value.node, without_none(type)
+    node, known, wanted = value.node, value.type, without_none(type)
     is_literal = node.kind in _LITERALS and node.graph.none_checks is not None and len(value.uses) == uses
-    if not is_literal or not isinstance(wanted, (ListType, DictType)) or value.type.kind != wanted.kind:
-        return uses == 1 and value.type.is_subtype_of(type)
+    if not is_literal or not isinstance(wanted, (ListType, DictType)) or not isinstance(known, (ListType, DictType)):
+        return uses == 1 and known.is_subtype_of(type)
     parts = wanted.contained
-    return not wanted.python and all(
-        _fits(item, parts[index % len(parts)], 1) for index, item in enumerate(node.inputs)
+    return (
+        known.kind == wanted.kind
+        and not (known.python or wanted.python)
+        and all(_fits(item, parts[index % len(parts)], 1) for index, item in enumerate(node.inputs))
     )
 
 
