@@ -13,7 +13,6 @@ from rekindle.frontend.inference import (
     DICT,
     LIST,
     NOTHING,
-    NUMBER,
     NUMBERS,
     SET,
     TUPLE,
@@ -43,6 +42,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    number_beside_tensor,
     unify_all,
     unshaped,
     without_none,
@@ -104,7 +104,7 @@ class AssignmentEmitter(PythonFormEmitter):
                 self._remember_alias(targets[0], value)
             else:
                 self._assign_first(origin, targets[0], value)
-        elif kind_of_origin(value) in (NOTHING, NUMBER) and all(map(_is_variable, targets)):
+        elif kind_of_origin(value) == NOTHING and all(map(_is_variable, targets)):
             self._assign_to_each(targets, value)
         else:
             found = self.emit_sugared(value)
@@ -118,11 +118,7 @@ class AssignmentEmitter(PythonFormEmitter):
         first = self.emit_expression(value)
         for target in targets:
             origin = Origin(target.tree, kind)
-            type = self._first_type(origin, target, value)
-            if kind == NUMBER:
-                self._assign(target, SimpleValue(self._number_as(first, type, value.range)), value.range)
-            else:
-                self._assign_as(target, SimpleValue(first), type, value.range)
+            self._assign_as(target, SimpleValue(first), self._first_type(origin, target, value), value.range)
             self._remember(origin, target)
 
     def _declared(self, annotation: Expr) -> Type | None:
@@ -140,10 +136,7 @@ class AssignmentEmitter(PythonFormEmitter):
     def _assign_first(self, origin: Origin, target: Expr, value: Expr) -> None:
         """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
         type = self._first_type(origin, target, value)
-        if origin.kind == NUMBER:
-            number = self.emit_expression(value)
-            self._assign(target, SimpleValue(self._number_as(number, type, value.range)), value.range)
-        elif type is None or origin.kind == NUMBERS:
+        if type is None or origin.kind == NUMBERS:
             self._assign(target, self.emit_sugared(value, 1, type), value.range)
         else:
             self._assign_annotated(target, value, type)
@@ -155,11 +148,7 @@ class AssignmentEmitter(PythonFormEmitter):
         for target, value in zip(targets, values, strict=True):
             origin = origin_of_value(value.tree, value)
             type = None if origin is None else self._first_type(origin, target, value)
-            if origin is not None and origin.kind == NUMBER:
-                number = self._number_as(self.emit_expression(value), type, value.range)
-                found.append((target, value, origin, None, SimpleValue(number)))
-            else:
-                found.append((target, value, origin, type, self.emit_sugared(value, 1, type)))
+            found.append((target, value, origin, type, self.emit_sugared(value, 1, type)))
         for target, value, origin, type, meaning in found:
             self._assign_as(target, meaning, type, value.range)
             if origin is not None:
@@ -174,11 +163,10 @@ class AssignmentEmitter(PythonFormEmitter):
         if around is not None and _is_emptied(origin, around):
             return around
         type = self.evidence.type_of(origin)
-        if type is None and origin.kind in (NUMBER, NUMBERS) and self.environment.find_origin(variable) is not None:
+        if type is None and origin.kind == NUMBERS and self.environment.find_origin(variable) is not None:
             known = frame.find_type(variable)
-            # A variable that is a Tensor everywhere, or a list of such numbers, is assigned anew what it began with.
-            is_same = origin.kind == NUMBERS and known is not None and is_literal_of(value, known)
-            return known if is_same or known == TENSOR else None
+            # A list of numbers is assigned anew what it began with.
+            return known if known is not None and is_literal_of(value, known) else None
         return type
 
     def _remember(self, origin: Origin, target: Expr) -> None:
@@ -194,10 +182,6 @@ class AssignmentEmitter(PythonFormEmitter):
         if origin is not None and origin.kind == NUMBERS and target.tree.kind == Var.KIND:
             frame = self.environment.frame
             frame.origins[frame.variable(Var(target.tree).name.name)] = origin
-
-    def _number_as(self, number: Value, type: Type | None, range: SourceRange) -> Value:
-        """The number with which a variable begins that becomes a ``type``."""
-        return self.insert("aten::tensor", range, number) if type == TENSOR else number
 
     def _emit_declaration(self, statement: Assign) -> None:
         raise UnsupportedError(
@@ -399,27 +383,17 @@ class AssignmentEmitter(PythonFormEmitter):
 
     def _augment_variable(self, statement: AugAssign, current: Value) -> Value:
         origin = self.environment.origin_of(statement.target)
-        if origin is None or origin.kind not in (LIST, NUMBER, NUMBERS):
+        if origin is None or origin.kind not in (LIST, NUMBERS):
             return self._augment(statement, current)
-        if origin.kind in (LIST, NUMBERS):
-            rhs = self.emit_expression(statement.value)
-            if isinstance(rhs.type, ListType) and statement.operator == "+":
-                self.learn_element(statement.target, rhs)
-            return self._apply(statement, current, rhs)
-        if not isinstance(current.type, TensorType):
-            return self._augment(statement, current)
-        # It began as a number, which Python does not change in place.
         rhs = self.emit_expression(statement.value)
-        range = statement.range
-        return self.binary(
-            statement.operator,
-            current,
-            rhs,
-            BinOp.create(range, statement.operator, statement.target, statement.value),
-        )
+        if isinstance(rhs.type, ListType) and statement.operator == "+":
+            self.learn_element(statement.target, rhs)
+        return self._apply(statement, current, rhs)
 
     def _apply(self, statement: AugAssign, current: Value, rhs: Value) -> Value:
         operator, range = statement.operator, statement.range
+        if number_beside_tensor(current.type) is not None:
+            return self.split(current, range, lambda part: self._apply(statement, part, rhs))
         current, rhs = self.present_operands(f"{operator}=", current, rhs, range)
         type = current.type
         if is_set(current):

@@ -37,8 +37,11 @@ from rekindle.ir.types import (
     UnionBase,
     is_open_named_tuple,
     join_numbers,
+    join_values,
+    number_beside_tensor,
     union,
     union_members,
+    unshaped,
     without_none,
 )
 from rekindle.syntax.tree import Tree
@@ -251,6 +254,10 @@ class ConditionEmitter(ExpressionEmitter):
         if number is not None:
             output = node.add_output(union((true.type, false.type)))
             return SimpleValue(output if output.type == number else self.as_number(output, expr.range))
+        if hint is None and self.graph.none_checks is not None:
+            either = join_values(unshaped(true.type), unshaped(false.type))
+            if either is not None and number_beside_tensor(either) is not None:
+                return SimpleValue(node.add_output(either))
         return SimpleValue(node.add_output(self.join_types(expr.range, true, false, hint)))
 
     # -------------------------------------------------------------------------------------- is, is not

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, SourceRange, TypeMismatchError
 from rekindle.frontend.environment import Environment, Frame
@@ -23,11 +23,17 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import (
     BOOL,
     NUMBER,
+    TENSOR,
     ClassType,
     NoneType,
     Type,
     UnionBase,
     UnionType,
+    join_values,
+    number_beside_tensor,
+    unify,
+    union,
+    unshaped,
     without_none,
 )
 from rekindle.syntax.tree import Tree
@@ -37,6 +43,9 @@ if TYPE_CHECKING:
     from rekindle.frontend.local_functions import LocalFunction
 
 T = TypeVar("T")
+
+_NUMBER_GIVEN: Final = "unsupported operand: a number, where a Tensor is needed"
+_TENSOR_GIVEN: Final = "unsupported operand: a Tensor, where a number is needed"
 
 
 class SelfBinding(Protocol):
@@ -325,6 +334,42 @@ class Emission:
     def as_number(self, either: Value, range: SourceRange) -> Value:
         """The int or float, which is a Union, as a number: Python's operators can do more with that."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
+
+    def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
+        """Emit what is made of a value that is a Tensor or a number, once for each.
+
+        Where only one of the two can be compiled, the program raises TypeError if the value is the other.
+        """
+        number = number_beside_tensor(value.type)
+        assert number is not None
+        tested: list[Type] = [TENSOR]
+        is_tensor = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": tested}).output
+        node = self.insert_node("prim::If", range, [is_tensor], [])
+        made: list[Value | None] = []
+        errors: list[CompileError] = []
+        for type in (TENSOR, number):
+            block = node.add_block()
+            with self.inside(block):
+                part = self.insert_node("prim::unchecked_cast", range, [value], [type]).output
+                try:
+                    made.append(emit(part))
+                except CompileError as error:
+                    made.append(None)
+                    errors.append(error)
+        if len(errors) == len(made):
+            raise errors[0]
+        for block, result, text in zip(node.blocks, made, (_TENSOR_GIVEN, _NUMBER_GIVEN), strict=True):
+            if result is None:
+                for failed in list(block.nodes_reversed):
+                    failed.destroy()
+                with self.inside(block):
+                    said = [self.graph.insert_constant(each, range=range) for each in (text, TYPE_ERROR)]
+                    self.insert_node("prim::RaiseException", range, said, [])
+                    left = next(other for other in made if other is not None)
+                    result = self.insert_node("prim::Uninitialized", range, [], [left.type]).output
+            block.add_output(result)
+        one, other = (unshaped(block.outputs[0].type) for block in node.blocks)
+        return node.add_output(unify(one, other) or join_values(one, other) or union((one, other)))
 
     def branch(
         self,

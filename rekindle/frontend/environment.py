@@ -37,7 +37,6 @@ from rekindle.ir.types import (
     TENSOR,
     InterfaceType,
     ListType,
-    TensorType,
     TupleType,
     Type,
     is_open_number,
@@ -45,6 +44,7 @@ from rekindle.ir.types import (
     join_values,
     lost_class,
     mismatch_note,
+    number_beside_tensor,
     number_members,
     unify,
     union_members,
@@ -547,12 +547,8 @@ class Environment:
                 f"'{spelled}' is declared outside of this block and cannot be annotated again", range
             )
         expected = unshaped(expected)
-        if isinstance(simple.type, TensorType) and number_members(expected) is not None:
-            began = self.find_origin(name)
-            if began is not None:
-                learn_from_conflict(self.evidence, began, expected, simple.type)
-        may_change = self._may_change_number(name, annotated)
-        number = join_values(expected, unshaped(simple.type)) if may_change and _is_value(expected) else None
+        may_change = self._may_change_number(name, annotated) and (_is_value(expected) or _is_value(simple.type))
+        number = join_values(expected, unshaped(simple.type)) if may_change else None
         if number is not None and (number != expected or simple.type != expected):
             return self._widen_number(name, number, simple, range)
         simple = convert_value(self.graph, simple, expected, range)
@@ -598,7 +594,7 @@ class Environment:
             wider = None if entered is None else join_values(entered, unshaped(number.type))
             if wider is not None and wider != entered:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
-        is_plain = number_members(joined) is not None and number.type.is_subtype_of(joined)
+        is_plain = not isinstance(joined, TupleType) and number.type.is_subtype_of(joined)
         return number if is_plain else self.cast(number, joined, range)
 
     def widen_carried(self, loop: SourceRange) -> None:
@@ -747,10 +743,10 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
 
 
 def _is_value(type: Type) -> bool:
-    """Return whether values of ``type`` are numbers, or tuples that hold numbers: they can have a wider type."""
+    """Return whether values of ``type`` are or may be numbers, or are tuples of such: they can have a wider type."""
     if isinstance(type, TupleType):
         return any(map(_is_value, type.elements))
-    return number_members(type) is not None
+    return number_members(type) is not None or number_beside_tensor(type) is not None
 
 
 def _joined_number(type: Type) -> Type | None:

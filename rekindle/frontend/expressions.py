@@ -54,6 +54,7 @@ from rekindle.ir.types import (
     join_values,
     may_be_bool,
     mismatch_note,
+    number_beside_tensor,
     number_members,
     unify,
     unify_all,
@@ -416,6 +417,10 @@ class ExpressionEmitter(Learning):
 
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""
+        if number_beside_tensor(lhs.type) is not None:
+            return self.split(lhs, expr.range, lambda part: self.binary(operator, part, rhs, expr))
+        if number_beside_tensor(rhs.type) is not None:
+            return self.split(rhs, expr.range, lambda part: self.binary(operator, lhs, part, expr))
         kind, method = BINARY_KINDS[operator]
         if lhs.type.is_optional or rhs.type.is_optional:
             lhs, rhs = self.present_operands(operator, lhs, rhs, expr.range)
@@ -485,10 +490,14 @@ class ExpressionEmitter(Learning):
         return value
 
     def _emit_unary(self, expr: UnaryOp) -> Value:
-        kind, method = UNARY_KINDS[expr.operator]
         if expr.operator == "unary_minus" and expr.operand.tree.kind == Const.KIND:
             return self.graph.insert_constant(-Const(expr.operand.tree).value, range=expr.range)
-        operand = self.emit_expression(expr.operand)
+        return self._unary(expr, self.emit_expression(expr.operand))
+
+    def _unary(self, expr: UnaryOp, operand: Value) -> Value:
+        kind, method = UNARY_KINDS[expr.operator]
+        if number_beside_tensor(operand.type) is not None:
+            return self.split(operand, expr.range, lambda part: self._unary(expr, part))
         if operand.type.is_optional:
             sign = _SIGNS[expr.operator]
             operand = self.present(operand, expr.range, f"bad operand type for unary {sign}: 'NoneType'")

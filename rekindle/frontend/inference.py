@@ -1,4 +1,5 @@
-"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``, ``best = None``, ``n = 0``.
+"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``,
+``best = None``.
 
 A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
 that is evidence; emission ends with a :class:`Reinference` and begins again, with the assignment as if it had been
@@ -22,7 +23,6 @@ from rekindle.ir.types import (
     TENSOR,
     DictType,
     ListType,
-    TensorType,
     TupleType,
     Type,
     join_contents,
@@ -59,7 +59,6 @@ DICT: Final = "dict"
 SET: Final = "set"
 TUPLE: Final = "tuple"
 NOTHING: Final = "None"
-NUMBER: Final = "number"
 NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
 """What the first assignment of a variable was."""
 
@@ -246,8 +245,6 @@ def kind_of_origin(value: Expr) -> str | None:
         return DICT
     if kind == NoneLiteral.KIND:
         return NOTHING
-    if _is_number(value):
-        return NUMBER
     if makes_container(value):
         return NUMBERS
     if kind == Apply.KIND:
@@ -371,9 +368,6 @@ def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actu
         evidence.learn(origin, key=actual.key)
     elif origin.kind == NOTHING and expected == NONE:
         evidence.learn(origin, value=optional(actual))
-    elif origin.kind == NUMBER and _takes_over(expected, actual):
-        evidence.shown.pop((id(origin.statement), "value"), None)
-        evidence.learn(origin, value=actual)
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
@@ -382,11 +376,6 @@ def _merged(known: Type, shown: Type) -> Type | None:
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found
     return found
-
-
-def _takes_over(number: Type, other: Type) -> bool:
-    """Return whether a variable that began as a number becomes an ``other`` as soon as one is added."""
-    return isinstance(other, TensorType) and number_members(number) is not None
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:

@@ -13,7 +13,8 @@
                      %x.1 : int = prim::unchecked_cast(%x)
                      %y : int = aten::add(%x.1, %one)
 
-Where the value was read from a variable, the variable is known not to be None from there on.
+Where the value was read from a variable, the variable is known not to be None from there on. Values that are a Tensor
+or a number are checked in the same way where only a Tensor will do.
 """
 
 from __future__ import annotations
@@ -25,9 +26,21 @@ from rekindle.frontend.environment import Environment
 from rekindle.frontend.library import library_function
 from rekindle.frontend.none_errors import TYPE_ERROR, none_argument, takes_none
 from rekindle.frontend.values import SimpleValue
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import COMPLEX, NUMBER, Type, UnionBase, UnionType, without_none
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    NUMBER,
+    TensorType,
+    Type,
+    UnionBase,
+    UnionType,
+    number_beside_tensor,
+    present,
+    union_members,
+)
 
 
 class CheckedOptionals:
@@ -38,6 +51,8 @@ class CheckedOptionals:
         self.environment = environment
 
     def can_check(self, value: Value) -> bool:
+        if number_beside_tensor(value.type) is not None:
+            return True
         if not isinstance(value.type, UnionBase) or not value.type.is_optional:
             return False
         load = value.node
@@ -53,18 +68,33 @@ class CheckedOptionals:
 
     def check(self, value: Value, range: SourceRange, error: str, message: str) -> Value:
         graph = self.graph
-        is_none = graph.insert("aten::__is__", [value, graph.insert_constant(None, range=range)], range=range)
-        node = graph.insert_node(graph.create("prim::If", [is_none], outputs=0, range=range))
-        with graph.inserting_at_end(node.add_block()):
-            said = [graph.insert_constant(text, range=range) for text in (message, error)]
-            graph.insert_node(graph.create("prim::RaiseException", said, outputs=0, range=range))
-        node.add_block()
-        cast = graph.create("prim::unchecked_cast", [value], types=[without_none(value.type)], range=range)
+        if number_beside_tensor(value.type) is not None:
+            for member in union_members(value.type):
+                if not isinstance(member, TensorType):
+                    named = message.replace("NoneType", "number" if member == NUMBER else str(member))
+                    self._raise_if(self._is_a(value, member, range), error, named, range)
+        else:
+            is_none = graph.insert("aten::__is__", [value, graph.insert_constant(None, range=range)], range=range)
+            self._raise_if(is_none, error, message, range)
+        cast = graph.create("prim::unchecked_cast", [value], types=[present(value.type)], range=range)
         found = graph.insert_node(cast).output
         variable = self._variable_that_holds(value)
         if variable is not None:
             self.environment.narrow(variable, range, found)
         return found
+
+    def _is_a(self, value: Value, type: Type, range: SourceRange) -> Value:
+        attributes: dict[str, AttributeValue] = {"types": [type]}
+        asked = self.graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
+        return self.graph.insert_node(asked).output
+
+    def _raise_if(self, condition: Value, error: str, message: str, range: SourceRange) -> None:
+        graph = self.graph
+        node = graph.insert_node(graph.create("prim::If", [condition], outputs=0, range=range))
+        with graph.inserting_at_end(node.add_block()):
+            said = [graph.insert_constant(text, range=range) for text in (message, error)]
+            graph.insert_node(graph.create("prim::RaiseException", said, outputs=0, range=range))
+        node.add_block()
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         graph = self.graph

@@ -31,6 +31,7 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NUMBER,
+    TENSOR,
     DictType,
     ListType,
     TensorType,
@@ -38,8 +39,9 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     is_open_number,
-    join_numbers,
+    join_values,
     may_be_bool,
+    number_beside_tensor,
     number_members,
     unify,
     unshaped,
@@ -116,6 +118,9 @@ def dispatch_on_number(
     """
     if graph.none_checks is None:
         return None
+    either = next((item for item in arguments.all if number_beside_tensor(item.type) is not None), None)
+    if either is not None:
+        return _dispatch_on_tensor(schemas, range, graph, arguments, either, emit)
     number = next((item for item in arguments.all if item.value is not None and is_open_number(item.type)), None)
     if number is None or any(item.value is not None and can_check(item.value) for item in arguments.all):
         return None
@@ -151,6 +156,38 @@ def dispatch_on_number(
         return emit(arguments.with_replaced(number, taken))
 
     return _emit_branches(types, number, keeps_bool, range, graph, emit_with)
+
+
+def _dispatch_on_tensor(
+    schemas: Sequence[FunctionSchema],
+    range: SourceRange,
+    graph: Graph,
+    arguments: Arguments,
+    either: CallArgument,
+    emit: Emit,
+) -> Value | None:
+    """Emit the call for a Tensor and for a number, if both can be passed for ``either``; else return None."""
+    number = number_beside_tensor(either.type)
+    assert number is not None
+    if _resolve(schemas, arguments, (False,)) is not None:
+        return None
+
+    def fits(type: Type) -> bool:
+        return (
+            _resolve(schemas, arguments.with_replaced(either, _NumberAs(either, type, False)), (False, True))
+            is not None
+        )
+
+    if not fits(TENSOR) or not any(map(fits, _possible_types(number))):
+        return None
+    for item in arguments.all:
+        if item.value is None:
+            item.materialise(graph)
+
+    def emit_with(taken: CallArgument) -> Value:
+        return emit(arguments.with_replaced(either, taken))
+
+    return _emit_branches((TENSOR, number), either, True, range, graph, emit_with)
 
 
 def _holds_open_numbers(item: CallArgument) -> bool:
@@ -204,6 +241,6 @@ def _emit_branches(
 def _join(one: Type, other: Type) -> Type:
     if isinstance(one, TupleType) and isinstance(other, TupleType) and len(one.elements) == len(other.elements):
         return TupleType(tuple(map(_join, one.elements, other.elements)))
-    joined = join_numbers(one, other) or unify(unshaped(one), unshaped(other), default_to_union=True)
+    joined = join_values(one, other) or unify(unshaped(one), unshaped(other), default_to_union=True)
     assert joined is not None
     return joined

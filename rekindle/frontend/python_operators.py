@@ -259,9 +259,9 @@ class PythonOperatorEmitter(IterationEmitter):
                 return self._format(callee, call)
         return super().emit_call(call, targets, hint)
 
-    def _emit_unary(self, expr: UnaryOp) -> Value:
+    def _unary(self, expr: UnaryOp, operand: Value) -> Value:
         """``+x`` of a number that may be a bool: an int then."""
-        result = super()._emit_unary(expr)
+        result = super()._unary(expr, operand)
         if expr.operator == "unary_plus" and may_be_bool(result.type):
             return self.from_library("positive_number", expr.range, result)
         return result

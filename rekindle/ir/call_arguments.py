@@ -8,7 +8,7 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ListType, Type, has_free_variables, without_none
+from rekindle.ir.types import NONE, ListType, Type, has_free_variables, present, without_none
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class _PresentArgument(CallArgument):
     @property
     def type(self) -> Type:
         assert self.value is not None
-        return without_none(self.value.type)
+        return present(self.value.type)
 
     def materialise(self, graph: Graph) -> Value:
         if self.made is None:

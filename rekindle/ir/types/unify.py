@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 
 from rekindle.ir.types.base import INT, NONE, NUMBER, IntType, NumberType, Type, VarType
@@ -111,15 +112,42 @@ def join_numbers(a: Type, b: Type) -> Type | None:
 
 
 def join_values(a: Type, b: Type) -> Type | None:
-    """Return the type of a number, or a tuple of such values, that is an ``a`` or a ``b``; None where it has none.
+    """Return the type of a number, a Tensor or a number, or a tuple of such values, that is an ``a`` or a ``b``; None
+    where it has none.
 
-    Such values cannot be changed, so that a value of either type is one of the joined type as it is.
+    A value of either type is one of the joined type as it is. Numbers cannot be changed, and a Tensor stays itself.
     """
     if a == b:
         return a
     if isinstance(a, TupleType) and isinstance(b, TupleType):
         return _join_parts(a, b, join_values)
-    return join_numbers(a, b)
+    return join_numbers(a, b) or _join_with_tensor(a, b)
+
+
+def _join_with_tensor(a: Type, b: Type) -> Type | None:
+    """Return the type of a Tensor or a number, if the one may be a Tensor and the other is a number or may be one."""
+    numbers = [number for type in (a, b) if (number := number_beside_tensor(type)) is not None]
+    numbers += [type for type in (a, b) if number_members(type) is not None]
+    has_tensor = isinstance(a, TensorType) or isinstance(b, TensorType)
+    if len(numbers) + has_tensor != 2:
+        return None
+    joined = functools.reduce(lambda one, other: join_numbers(one, other) or one, numbers)
+    return union((TENSOR, *union_members(joined)))
+
+
+def number_beside_tensor(type: Type) -> Type | None:
+    """Return the type of the number that a value of ``type`` is unless it is a Tensor; None if it may be anything else,
+    or is always the one or the other."""
+    members = union_members(type)
+    numbers = [member for member in members if not isinstance(member, TensorType)]
+    if not numbers or len(numbers) == len(members) or any(member.kind not in _NUMBERS for member in numbers):
+        return None
+    return union(numbers)
+
+
+def present(type: Type) -> Type:
+    """Return what a value that may be None, or a number instead of a Tensor, is where it is not."""
+    return without_none(type) if number_beside_tensor(type) is None else TENSOR
 
 
 def join_contents(a: Type, b: Type) -> Type | None:

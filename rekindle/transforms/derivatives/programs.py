@@ -22,6 +22,7 @@ from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.derivatives.objects import take_objects_apart
 from rekindle.transforms.derivatives.trees import Tree, leaves
 from rekindle.transforms.indexing import inline_with_plain_indices
+from rekindle.transforms.split_unions import split_unions
 
 
 @dataclass(slots=True)
@@ -69,6 +70,7 @@ def program_of(function: Any) -> Program:
         program = Program(name, graph, arguments, {0: entries})
     else:
         raise _not_a_function(function)
+    split_unions(program.graph, program.name)
     _rewrite(program)
     return program
 

@@ -26,6 +26,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.indexing import inline_with_plain_indices
+from rekindle.transforms.split_unions import split_unions
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.declare import declare
 from rekindle.transforms.vmap.forms import Dims, Form, elements, fold_entries, form_of, inputs, put_together
@@ -89,6 +90,7 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
             f"'vmap' takes functions and modules, not a {type(compiled).__name__}",
             hint="write a function that calls what is meant",
         )
+    split_unions(graph, name)
     takes = _forms_of_arguments(graph, in_dims)
     gives = form_of(graph.outputs[0].type, out_dims, "out_dims", "the result")
     flat = _flat(graph, takes, gives)
