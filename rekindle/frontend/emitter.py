@@ -69,10 +69,11 @@ from rekindle.ir.types import (
     join_numbers,
     lost_class,
     mismatch_note,
+    number_beside_tensor,
+    present,
     unify,
     union,
     unshaped,
-    without_none,
 )
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
@@ -212,6 +213,12 @@ def _differs_in_length(type: Type, declared: Type) -> bool:
     if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
         return False
     return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
+
+
+def _other_result(given: Type, declared: Type) -> str:
+    if number_beside_tensor(given) is None:
+        return _no_result(declared)
+    return f"the function is declared to return {declared.annotation}, but returns a value of type NoneType"
 
 
 def _no_result(declared: Type) -> str:
@@ -487,8 +494,8 @@ class FunctionEmitter(AttemptEmitter):
         """What is returned, as the function declares it."""
         if not (value.type == NONE and declared == TENSOR):
             value = convert_value(self.graph, value, declared, statement.range)
-        if value.type.is_optional and without_none(value.type).is_subtype_of(declared) and not declared.is_optional:
-            value = self.present(value, statement.range, _no_result(declared))
+        if not value.type.is_subtype_of(declared) and present(value.type).is_subtype_of(declared):
+            value = self.present(value, statement.range, _other_result(value.type, declared))
         elif isinstance(declared, TupleType) and value.node.kind == "prim::TupleConstruct":
             value = self.with_present_items(value, declared, statement.range, _no_result(declared))
         if not value.type.is_subtype_of(declared):

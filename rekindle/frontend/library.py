@@ -33,7 +33,6 @@ _OPERATORS: Final = {
     "norm": "python::norm",
     "nextafter": "python::nextafter",
     "exact_sum": "python::fsum",
-    "tensor_of": "aten::tensor",
     "float_power": "aten::pow",
     "int_of_tensor": "aten::IntImplicit",
     "indexed": "aten::index",

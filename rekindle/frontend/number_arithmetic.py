@@ -20,12 +20,15 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NUMBER,
+    TensorType,
     Type,
     UnionType,
     is_open_number,
-    join_numbers,
+    join_values,
+    number_beside_tensor,
     number_members,
     union,
+    unshaped,
 )
 
 if TYPE_CHECKING:
@@ -71,16 +74,19 @@ def as_float(emitter: ExpressionEmitter, value: Value, range: SourceRange) -> Va
 
 
 def emit_extreme(emitter: ExpressionEmitter, name: str, values: Sequence[Value], expr: BinOp) -> Value:
-    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types: the result is the operand itself."""
+    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, or of Tensors and numbers.
+
+    The result is the operand itself.
+    """
     found, *others = values
     operator = ">" if name == "max" else "<"
     for value in others:
-        better = emitter.binary(operator, value, found, expr)
+        better = emitter.to_bool(emitter.binary(operator, value, found, expr), expr.range)
         node, _, _ = emitter.branch(expr.range, better, Refinements(), _constant(value), _constant(found))
-        joined = join_numbers(value.type, found.type)
+        joined = join_values(unshaped(value.type), unshaped(found.type))
         assert joined is not None
-        output = node.add_output(union((value.type, found.type)))
-        found = output if output.type == joined else emitter.as_number(output, expr.range)
+        output = node.add_output(union((unshaped(value.type), unshaped(found.type))))
+        found = output if output.type == joined else emitter.environment.cast(output, joined, expr.range)
     return found
 
 
@@ -89,7 +95,11 @@ def _constant(value: Value) -> Callable[[], Value]:
 
 
 def is_mixed(types: Sequence[Type]) -> bool:
-    """Return whether the types are of numbers, of which it depends on the values which one a choice among them has."""
-    if not all(number_members(type) is not None for type in types):
-        return False
+    """Return whether the types are of numbers, or of Tensors and numbers, of which it depends on the values which one a
+    choice among them has."""
+    if any(number_beside_tensor(type) is not None for type in types):
+        return True
+    numbers = [type for type in types if number_members(type) is not None]
+    if len(numbers) < len(types):
+        return bool(numbers) and all(isinstance(type, TensorType) or type in numbers for type in types)
     return len(set(types)) > 1 or isinstance(types[0], UnionType) or types[0] == NUMBER

@@ -44,10 +44,11 @@ from rekindle.ir.types import (
     Type,
     UnionBase,
     is_open_number,
-    join_numbers,
+    join_values,
     may_be_bool,
-    number_members,
+    number_beside_tensor,
     union_members,
+    unshaped,
     without_none,
 )
 from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, SliceExpr, StringLiteral, Subscript, UnaryOp
@@ -339,12 +340,6 @@ class PythonOperatorEmitter(IterationEmitter):
     def _extreme_of(self, call: Apply, name: str, values: list[Value]) -> SugaredValue:
         """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
         types = [value.type for value in values]
-        if self.graph.none_checks is not None and TENSOR in types and any(map(number_members, types)):
-            raise UnsupportedError(
-                f"{name} of a Tensor and a number would be the one or the other",
-                call.range,
-                hint="compare numbers (x.item()), or Tensors: torch.tensor(number)",
-            )
         if self.graph.none_checks is not None and is_mixed(types):
             comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
             return SimpleValue(emit_extreme(self, name, values, comparison))
@@ -425,12 +420,12 @@ class PythonOperatorEmitter(IterationEmitter):
     def _sum_if_any(
         self, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
     ) -> Value:
-        """``total()``, a float or a complex, if there are items to add, else the int ``start``."""
+        """``total()``, a float, a complex or a Tensor, if there are items to add, else the int ``start``."""
         if hint == FLOAT or self.graph.none_checks is None or (_is_literal(items) and items.node.inputs):
             return total()
         is_empty = self.insert("aten::eq", call.range, self.insert("aten::len", call.range, items), 0)
         node, first, other = self.branch(call.range, is_empty, Refinements(), lambda: start, total)
-        joined = join_numbers(first.type, other.type)
+        joined = join_values(first.type, unshaped(other.type))
         assert joined is not None
         return node.add_output(joined)
 
@@ -451,7 +446,10 @@ class PythonOperatorEmitter(IterationEmitter):
         if isinstance(xs.type, TensorType):
             xs = self.insert("aten::unbind", call.range, xs)
         if isinstance(xs.type, ListType) and isinstance(xs.type.element, TensorType):
-            return SimpleValue(self.from_library("sum_of_tensors", call.range, xs))
+            total = partial(self.from_library, "sum_of_tensors", call.range, xs)
+            return SimpleValue(self._sum_if_any(call, xs, self.literal(0, call.range), total, hint))
+        if isinstance(xs.type, ListType) and number_beside_tensor(xs.type.element) is not None:
+            return SimpleValue(self.from_library("sum_from", call.range, xs, self.literal(0, call.range)))
         element = xs.type.element if isinstance(xs.type, ListType) else None
         if element is not None and {part.kind for part in union_members(element)} <= _REAL:
             if element not in (INT, FLOAT, BOOL):

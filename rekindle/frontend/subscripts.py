@@ -37,6 +37,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     is_open_number,
+    number_beside_tensor,
     optional,
     unify_all,
 )
@@ -314,7 +315,7 @@ class SubscriptEmitter(ChoiceEmitter):
         base = self.emit_expression(target.value)
         base = self.present(base, target.range, "'NoneType' object does not support item assignment")
         if isinstance(base.type, TensorType):
-            self._assign_tensor(range, target, base, value)
+            self._assign_tensor_or_number(range, target, base, value)
             return
         check_items_can_change(base, target.range)
         indices = self.indices_of(target)
@@ -339,6 +340,17 @@ class SubscriptEmitter(ChoiceEmitter):
         MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
             Call(range, self.graph, arguments, targets=0)
         )
+
+    def _assign_tensor_or_number(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
+        if number_beside_tensor(value.type) is None:
+            self._assign_tensor(range, target, base, value)
+            return
+
+        def assign(part: Value) -> Value:
+            self._assign_tensor(range, target, base, part)
+            return self.graph.insert_constant(None, range=range)
+
+        self.split(value, range, assign)
 
     def _assign_tensor(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
         indexed = self.slice_and_select(target.range, base, self.indices_of(target))

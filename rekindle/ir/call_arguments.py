@@ -72,7 +72,7 @@ class _PresentItems(CallArgument):
     @property
     def type(self) -> Type:
         assert self.value is not None
-        return self.value.type.with_contained([without_none(part) for part in self.value.type.contained])
+        return self.value.type.with_contained([present(part) for part in self.value.type.contained])
 
     def materialise(self, graph: Graph) -> Value:
         if self.made is None:
@@ -80,8 +80,8 @@ class _PresentItems(CallArgument):
             assert graph.none_checks is not None
             items = list(self.value.node.inputs)
             for index, item in enumerate(items):
-                if item.type.is_optional:
-                    what = f"expected {without_none(item.type).annotation} as element {index} in argument"
+                if can_check(item):
+                    what = f"expected {present(item.type).annotation} as element {index} in argument"
                     message = f"{what} {self.position}, but got NoneType"
                     items[index] = graph.none_checks.check(item, self.range, "builtins.TypeError", message)
             node = graph.create(self.value.node.kind, items, types=[self.type], range=self.range)

@@ -1,7 +1,7 @@
 """Take values apart that are a Tensor on some paths and a number on others.
 
-``total = 0; for v in x: total = total + v`` carries a ``Union[Tensor, int]``, which has no derivative and no batch. Each
-such value becomes three: a Tensor, a number, and whether the Tensor is the one that counts::
+``total = 0; for v in x: total = total + v`` carries a ``Union[Tensor, int]``, which has no derivative and no batch.
+Each such value becomes three: a Tensor, a number, and whether the Tensor is the one that counts::
 
     %total : Union[Tensor, int] = …                     %tensor : Tensor, %number : int, %is_tensor : bool = …
     %a : bool = prim::isinstance[types=[Tensor]](%total)     becomes     %a is %is_tensor

@@ -272,10 +272,6 @@ def element_of_a_tensor(x: Tensor):
     return values
 
 
-def extreme_of_a_tensor(x: Tensor, n: int):
-    return max(n, x[0])
-
-
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -283,7 +279,6 @@ def extreme_of_a_tensor(x: Tensor, n: int):
         (result_of_a_tensor, "the function is declared to return float, but this returns Tensor"),
         (argument_of_a_tensor, "'scaled' cannot be called with (Tensor): argument 'w': expected float, got Tensor."),
         (element_of_a_tensor, "no overload of 'aten::_set_item' can be called with (List[float], int, Tensor)."),
-        (extreme_of_a_tensor, "max of a Tensor and a number would be the one or the other"),
     ],
 )
 def test_no_tensor_is_taken_for_a_number(program: Callable[..., Any], message: str) -> None:

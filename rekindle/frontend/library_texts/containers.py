@@ -10,8 +10,6 @@ def list_contains(items, wanted) -> bool:
     return False
 
 def sum_of_tensors(xs: List[Tensor]):
-    if len(xs) == 0:
-        return tensor_of(0)
     total = xs[0] + 0
     for i in range(1, len(xs)):
         total = total + xs[i]

@@ -374,7 +374,7 @@ def items_updated_in_place(x: Tensor, y: Tensor, n: int) -> Tensor:
     z = x * y
     k = torch.zeros_like(x[0], dtype=torch.int64).sum()
     for _ in range(n):
-        z[k] = z[k] * z[1] + y[k]
+        z[k] = z[k] * 2 + y[k] * x[1]
     return (z * z).sum()
 
 
