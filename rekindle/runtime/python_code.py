@@ -22,9 +22,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import torch
+
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Operation
-from rekindle.ir.types import TensorType, TupleType
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, STRING, TENSOR, TensorType, TupleType, Type
 from rekindle.ops.lists import append, set_item
 from rekindle.ops.objects import module_table
 from rekindle.ops.scalars import derive_index, range_length
@@ -75,7 +77,7 @@ class PythonWriter:
         self.lines: list[str] = []
         self.indices: list[int] = []
         # The functions of torch that are written in C import what they need by way of the frame's builtins.
-        self.names: dict[str, Any] = {"__builtins__": builtins}
+        self.names: dict[str, Any] = {"__builtins__": builtins, "Tensor": torch.Tensor}
         self.indent = 1
         self.open_loops: list[int] = []
         """The jumps back of the loops around."""
@@ -422,6 +424,24 @@ def _several(node: Node, reads: Sequence[str]) -> str | None:
     return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 
+_CLASS_NAMES: Final[dict[Type, str]] = {
+    TENSOR: "Tensor",
+    INT: "int",
+    FLOAT: "float",
+    BOOL: "bool",
+    COMPLEX: "complex",
+    STRING: "str",
+}
+
+
+def _type_test(node: Node, reads: Sequence[str]) -> str | None:
+    types = node["types"]
+    names = [_CLASS_NAMES.get(type, "") for type in types if isinstance(type, Type)] if isinstance(types, list) else []
+    if not names or not all(names):
+        return None
+    return f"isinstance({reads[0]}, {names[0] if len(names) == 1 else '(' + ', '.join(names) + ')'})"
+
+
 def _itself(node: Node, reads: Sequence[str]) -> str:
     return reads[0]
 
@@ -438,6 +458,7 @@ _FORMS: Final[dict[str, Callable[[Node, Sequence[str]], str | None]]] = {
     "aten::__derive_index": _derived_index,
     "aten::select": _select,
     "aten::slice": _slice,
+    "prim::isinstance": _type_test,
     "prim::unchecked_cast": _itself,
     "prim::unchecked_unwrap_optional": _itself,
 }

@@ -117,7 +117,7 @@ class TensorType(Type):
 
     def matches(self, tensor: torch.Tensor) -> bool:
         """Whether ``tensor`` is as this type says."""
-        return self.accepts(TensorType.of(tensor)) or self == TENSOR
+        return self == TENSOR or self.accepts(TensorType.of(tensor))
 
     def __str__(self) -> str:
         name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]
