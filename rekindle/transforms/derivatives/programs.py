@@ -70,7 +70,7 @@ def program_of(function: Any) -> Program:
         program = Program(name, graph, arguments, {0: entries})
     else:
         raise _not_a_function(function)
-    split_unions(program.graph, program.name)
+    split_unions(program.graph, program.name.rpartition(".")[2])
     _rewrite(program)
     return program
 

@@ -90,7 +90,7 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
             f"'vmap' takes functions and modules, not a {type(compiled).__name__}",
             hint="write a function that calls what is meant",
         )
-    split_unions(graph, name)
+    split_unions(graph, name.rpartition(".")[2])
     takes = _forms_of_arguments(graph, in_dims)
     gives = form_of(graph.outputs[0].type, out_dims, "out_dims", "the result")
     flat = _flat(graph, takes, gives)

@@ -370,6 +370,26 @@ def items_of_rows(x: Tensor, y: Tensor, n: int) -> Tensor:
 
 
 @program
+def number_until_a_tensor_is_added(x: Tensor, y: Tensor, n: int) -> Tensor:
+    total = 0
+    decayed = 1.0
+    for i in range(n):
+        total += (x * i).sin()
+        if i > 1:
+            decayed = decayed * y[i % 3]
+    return (total * x).sum() / 2 + decayed * y.sum()
+
+
+@program
+def number_or_tensor(x: Tensor, y: Tensor, n: int) -> Tensor:
+    weight = x.sum() if n > 3 else 2
+    worst = 0
+    for v in x * y:
+        worst = max(worst, v)
+    return weight * y.prod() + worst + sum([v * v for v in x])
+
+
+@program
 def items_updated_in_place(x: Tensor, y: Tensor, n: int) -> Tensor:
     z = x * y
     k = torch.zeros_like(x[0], dtype=torch.int64).sum()

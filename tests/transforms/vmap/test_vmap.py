@@ -481,6 +481,37 @@ def test_views_that_differ_between_the_examples_are_views(program: Callable[...,
     torch.testing.assert_close(rekindle.vmap(program)(x, i), expected, rtol=0, atol=0)
 
 
+def total_of_rows(x: Tensor, n: int):
+    total = 0
+    for i in range(n):
+        total += x[i] * i
+    return total
+
+
+def chosen_by_the_example(x: Tensor, n: int):
+    best = 0.0
+    for v in x[:n]:
+        if v > best:
+            best = v
+    return x * best
+
+
+@pytest.mark.parametrize("program", [total_of_rows, chosen_by_the_example])
+def test_a_number_until_a_tensor_takes_its_place(program: Callable[..., Tensor]) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(3, 4)
+    for n in (1, 3):
+        expected = torch.stack([program(each, n) for each in x])
+        torch.testing.assert_close(rekindle.vmap(program, (0, None))(x, n), expected)
+
+
+def test_a_result_that_is_a_number() -> None:
+    for transformed in (rekindle.vmap(total_of_rows, (0, None)), rekindle.grad(total_of_rows)):
+        with pytest.raises(TypeError) as caught:
+            transformed(torch.ones(3, 4), 0)
+        assert str(caught.value).splitlines()[0] == "total_of_rows returns a number here, not a Tensor"
+
+
 def test_dims_of_dicts_and_lists_that_do_not_fit() -> None:
     def f(x: Tensor, parts: list[Tensor]) -> Tensor:
         return x + parts[0]

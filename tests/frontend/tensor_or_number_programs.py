@@ -1,0 +1,477 @@
+"""Programs with values that are a Tensor on some paths and a number on others, and what to call them with."""
+# mypy: ignore-errors
+# ruff: noqa: E721
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, List, Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+PROGRAMS: Final[dict[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {}
+
+
+def program(*calls: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A program, called with each of the tuples of arguments."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        PROGRAMS[function] = calls
+        return function
+
+    return add
+
+
+EMPTY: Final = torch.tensor([])
+VECTOR: Final = torch.tensor([1.0, -2.0, 3.0])
+MATRIX: Final = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+INTS: Final = torch.tensor([3, 1, 2])
+SMALL: Final = torch.tensor([100, 100], dtype=torch.int8)
+HALVES: Final = torch.tensor([0.5, 0.25], dtype=torch.float16)
+BOOLS: Final = torch.tensor([True, False])
+NO_ROWS: Final = torch.zeros(0, 3)
+
+
+def helper(p):
+    return p * 2
+
+
+@program((EMPTY,), (VECTOR,), (MATRIX,), (INTS,), (BOOLS,), (SMALL,), (HALVES,))
+def running_max(x):
+    best = 0
+    for v in x:
+        if v.sum() > best:
+            best = v.sum()
+    return best
+
+
+@program((EMPTY,), (VECTOR,), (MATRIX,), (INTS,), (BOOLS,), (SMALL,), (HALVES,))
+def mean(x):
+    total, n = 0, 0
+    for v in x:
+        total += v.sum()
+        n += 1
+    return total / max(n, 1)
+
+
+@program((EMPTY,), (VECTOR,), (MATRIX,), (NO_ROWS,))
+def norm(x):
+    total = 0.0
+    for v in x:
+        total = total + v.pow(2).sum()
+    return total**0.5
+
+
+@program((EMPTY,), (VECTOR,), (MATRIX,))
+def text(x):
+    t = 0
+    for v in x:
+        t = t + v.sum()
+    return f"{t}", str(t), f"total {t:.2f}"
+
+
+@program((VECTOR, True), (VECTOR, False))
+def cond(x, flag: bool):
+    y = 1.0
+    if flag:
+        y = x.mean()
+    z = x * y
+    return z, y, -y, y > 0.5, y == 1
+
+
+@program((VECTOR, True), (VECTOR, False))
+def cond2(x, flag: bool):
+    y = 1.0
+    if flag:
+        y = x.mean()
+    if y > 0.5 and y < 3:
+        return y + 1
+    return y - 1
+
+
+@program((VECTOR, 0), (VECTOR, 3))
+def whileloop(x, n: int):
+    acc = 0
+    i = 0
+    while i < n:
+        acc = acc * 2 + x[i]
+        i += 1
+    return acc, i
+
+
+@program((VECTOR, 0), (VECTOR, 3))
+def nested(x, n: int):
+    total = 0
+    for i in range(n):
+        inner = 0
+        for v in x:
+            inner = inner + v * i
+        total += inner
+    return total
+
+
+@program((VECTOR, 0), (VECTOR, 3))
+def assign_back(x, n: int):
+    out = torch.zeros(3)
+    s = 0
+    for i in range(n):
+        s = s + x[i]
+        out[i] = s
+    out[0] = s
+    return out, s
+
+
+@program((VECTOR, True), (VECTOR, False))
+def ternary(x, flag: bool):
+    w = x.sum() if flag else 0.5
+    return x * w, w
+
+
+@program((VECTOR, True), (VECTOR, False))
+def isinst(x, flag: bool):
+    w = 0
+    if flag:
+        w = x.sum()
+    if isinstance(w, Tensor):
+        return w.item()
+    return w + 1
+
+
+@program((MATRIX,), (NO_ROWS,))
+def kl(x):
+    loss = 0
+    for row in x:
+        loss += F.softmax(row, 0).log().sum()
+    return -loss
+
+
+@program(([VECTOR, MATRIX],), ([],))
+def over_list(xs: List[Tensor]):
+    total = 0
+    for t in xs:
+        total = total + t.sum()
+    return total
+
+
+@program((EMPTY,), (VECTOR,))
+def method_call(x):
+    best = 0.0
+    for v in x:
+        best = v
+    return best.item()
+
+
+@program((EMPTY,), (VECTOR,))
+def shape(x):
+    best = 0.0
+    for v in x:
+        best = v
+    return best.shape
+
+
+@program((NO_ROWS,), (MATRIX,))
+def index(x):
+    best = 0.0
+    for v in x:
+        best = v
+    return best[0]
+
+
+@program((NO_ROWS,), (MATRIX,))
+def iterate(x):
+    best = 0
+    for v in x:
+        best = v
+    s = 0
+    for e in best:
+        s = s + e
+    return s
+
+
+@program((EMPTY,), (VECTOR,))
+def to_helper(x):
+    best = 0
+    for v in x:
+        best = v
+    return helper(best)
+
+
+@program((EMPTY,), (VECTOR,))
+def in_tuple(x):
+    best, at = 0, -1
+    for i, v in enumerate(x):
+        if v > best:
+            best, at = v, i
+    return best, at
+
+
+@program((EMPTY,), (VECTOR,))
+def in_dict(x):
+    best = 0
+    for v in x:
+        best = v
+    d = {"best": best}
+    return d
+
+
+@program((EMPTY,), (VECTOR,))
+def in_list(x):
+    best = 0
+    for v in x:
+        best = v
+    return [best]
+
+
+@program((EMPTY,), (VECTOR,))
+def tofloat(x):
+    best = 0
+    for v in x:
+        best = v
+    return float(best), int(best), bool(best)
+
+
+@program((EMPTY,), (VECTOR,))
+def absround(x):
+    best = -2
+    for v in x:
+        best = v
+    return abs(best), min(best, 1), max(0, best)
+
+
+@program((EMPTY,), (VECTOR,))
+def torchfn(x):
+    best = 2
+    for v in x:
+        best = v
+    return torch.add(best, x), torch.maximum(x, x), torch.clamp(x, max=best)
+
+
+@program(
+    (VECTOR,),
+)
+def aug_row(x):
+    y = x.clone()
+    acc = 1
+    for v in y:
+        acc = v
+    acc *= 3
+    return y, acc
+
+
+@program((VECTOR, 2), (VECTOR, 0))
+def breaks(x, n: int):
+    r = -1
+    for i in range(n):
+        if i == 1:
+            r = x[i]
+            break
+    else:
+        r = 7
+    return r
+
+
+@program((VECTOR, 1), (VECTOR, 0))
+def tryit(x, n: int):
+    r = 0
+    try:
+        r = x[5 * n]
+    except IndexError:
+        r = r + 1
+    return r
+
+
+@program((VECTOR,), (EMPTY,))
+def walrus(x):
+    t = 0
+    while len(x) > 0 and (t := t + x.sum()) < 4:
+        t = t + 1
+    return t
+
+
+@program((VECTOR, True), (VECTOR, False))
+def ret2(x, flag: bool):
+    if flag:
+        return x.sum()
+    return 0
+
+
+@program((VECTOR, True), (VECTOR, False))
+def use_ret2(x, flag: bool):
+    return ret2(x, flag) + 1, ret2(x, flag) * x
+
+
+@program((VECTOR, True), (VECTOR, False))
+def eq_none(x, flag: bool):
+    w = None
+    if flag:
+        w = x.sum()
+    a = 0
+    if w is not None:
+        a = a + w
+    return a
+
+
+@program((VECTOR, True), (VECTOR, False))
+def chained(x, flag: bool):
+    w = 2
+    if flag:
+        w = x.max()
+    return 0 < w < 5
+
+
+@program((VECTOR, True), (VECTOR, False))
+def comp(x, flag: bool):
+    w = 2
+    if flag:
+        w = x.max()
+    return [v * w for v in x]
+
+
+@program((VECTOR, True), (VECTOR, False))
+def comp2(x, flag: bool):
+    w = 2
+    if flag:
+        w = x.max()
+    return sum([w, w]), w in [2, 3]
+
+
+@program(([VECTOR, MATRIX],), ([],))
+def s1(xs: List[Tensor]):
+    return sum(xs)
+
+
+@program(([VECTOR, VECTOR],), ([],))
+def s2(xs: List[Tensor]):
+    return sum(xs) / 2, sum(xs, 0.5)
+
+
+@program((MATRIX,), (NO_ROWS,), (VECTOR,))
+def s3(x):
+    return sum(x), sum(v * 2 for v in x), sum([v.sum() for v in x])
+
+
+@program((VECTOR, True), (VECTOR, False))
+def s4(x, flag: bool):
+    w = 1
+    if flag:
+        w = x.sum()
+    return sum([w, w, 3]), torch.stack([x.sum(), w])
+
+
+@program((VECTOR, True), (VECTOR, False))
+def app(x, flag: bool):
+    w = 1
+    if flag:
+        w = x.sum()
+    xs = []
+    xs.append(w)
+    return xs
+
+
+@program((VECTOR, True), (VECTOR, False))
+def dct(x, flag: bool):
+    w = 1
+    if flag:
+        w = x.sum()
+    d = {}
+    d["a"] = w
+    return d["a"] * 2
+
+
+@program((VECTOR, True), (VECTOR, False))
+def opt(x, flag: bool):
+    w: Optional[Tensor] = None
+    t = 0
+    if w is None and flag:
+        t = x
+    return t
+
+
+@program((VECTOR, 3), (VECTOR, 0))
+def rec(x, n: int):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a * x + b
+    return a, b
+
+
+@program((VECTOR, 3), (VECTOR, 0))
+def dd(x, n: int):
+    t = 0
+    for i in range(n):
+        t = t + x
+        if i == 1:
+            t = 0
+    return t
+
+
+@program((VECTOR, 3), (VECTOR, 0))
+def cnt(x, n: int):
+    t = 0
+    for i in range(n):
+        if x[i] > 0:
+            t = t + 1
+        else:
+            t = t + x[i]
+    return t
+
+
+@program((VECTOR, 3), (VECTOR, 0))
+def mx(x, n: int):
+    m = x[0]
+    for i in range(n):
+        m = max(m, x[i], 0.5)
+    return m
+
+
+@program((VECTOR,), (EMPTY,))
+def cl(x):
+    t = 0
+
+    def add(v):
+        nonlocal t
+        t = t + v
+
+    for v in x:
+        add(v)
+    return t
+
+
+@program((VECTOR,), (EMPTY,))
+def lam(x):
+    t = 0
+    for v in x:
+        t = (lambda a: a + v)(t)
+    return t
+
+
+@program((VECTOR,), (EMPTY,))
+def noret(x):
+    t = 0
+    for v in x:
+        if v < 0:
+            continue
+        t = t - v
+    else:
+        t = -t
+    return t, type(t) == int
+
+
+@program((VECTOR, 2), (VECTOR, 0))
+def swi(x, n: int):
+    t = torch.zeros(3)
+    for i in range(n):
+        t = 0 if i == 1 else x
+    return t
+
+
+@program((SMALL,), (HALVES,), (EMPTY,), (BOOLS,))
+def dtypes(x):
+    total = 0
+    product = 1
+    for v in x:
+        total = total + v
+        product = product * v
+    return total, product, sum([v for v in x]), sum(v + 1 for v in x)
