@@ -148,6 +148,21 @@ def test_a_saved_program_keeps_both_types() -> None:
         assert [repr(loaded(n)) for n in (0, 3)] == ["0", "1.5"]
 
 
+def test_a_saved_program_rounds_numbers_of_either_type() -> None:
+    def rounded(n: int):
+        total = 7
+        if n > 1:
+            total = n / 3
+        return round(total, 2)
+
+    file = io.BytesIO()
+    rekindle.save(rekindle.script(rounded), file)
+    for load in (rekindle.load, torch.jit.load):
+        file.seek(0)
+        loaded = load(file)
+        assert [repr(loaded(n)) for n in (0, 5)] == ["7", "1.67"]
+
+
 # -------------------------------------------------------------------------------------------------------- annotations
 
 

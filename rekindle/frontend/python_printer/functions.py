@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import FunctionType, Type, UnionBase, UnionType, is_open_number
+from rekindle.ir.types import NUMBER, FunctionType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -218,6 +218,14 @@ class FunctionPrinter:
                 for output, value in zip(node.outputs, block.outputs, strict=True):
                     type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
                     self._line(self.use(output), type, " = ", self.use(value))
+            elif any(map(_is_wider_number, node.outputs, block.outputs)):
+                for output, value in zip(node.outputs, block.outputs, strict=True):
+                    if _is_wider_number(output, value):
+                        self._line(
+                            self.use(output), f" = unchecked_cast({self.type(output.type)}, ", self.use(value), ")"
+                        )
+                    else:
+                        self._line(self.use(output), " = ", self.use(value))
             else:
                 self._assign_all(node.outputs, block.outputs)
             self.level -= 1
@@ -322,6 +330,11 @@ class FunctionPrinter:
         "prim::Exit": _exit,
         "prim::ModuleContainerIndex": _container_index,
     }
+
+
+def _is_wider_number(target: Value, value: Value) -> bool:
+    """Return whether a Scalar is given a number of a single type, which no annotation can say."""
+    return target.type == NUMBER and value.type != NUMBER
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
