@@ -497,7 +497,9 @@ class FunctionEmitter(AttemptEmitter):
         if not value.type.is_subtype_of(declared) and present(value.type).is_subtype_of(declared):
             value = self.present(value, statement.range, _other_result(value.type, declared))
         elif isinstance(declared, TupleType) and value.node.kind == "prim::TupleConstruct":
-            value = self.with_present_items(value, declared, statement.range, _no_result(declared))
+            value = self.with_present_items(
+                value, declared, statement.range, lambda given: _other_result(given, declared)
+            )
         if not value.type.is_subtype_of(declared):
             self.learn_type(statement.value, declared)
             raise TypeMismatchError(

@@ -15,7 +15,7 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import convert_value, unpack_tuple
-from rekindle.ir.types import INT, ListType, TupleType, Type, unify_all, unshaped, without_none
+from rekindle.ir.types import INT, ListType, TupleType, Type, present, unify_all, unshaped, without_none
 from rekindle.syntax.views import Apply, BinOp, Expr, TupleLiteral
 
 
@@ -98,14 +98,16 @@ class SequenceEmitter(CounterEmitter):
             "prim::ListConstruct", range, unpack_tuple(self.graph, value, range), [ListType(common)]
         ).output
 
-    def with_present_items(self, value: Value, declared: TupleType, range: SourceRange, message: str) -> Value:
-        """A tuple that is returned, of which items may be None that are declared not to be."""
+    def with_present_items(
+        self, value: Value, declared: TupleType, range: SourceRange, message: Callable[[Type], str]
+    ) -> Value:
+        """A tuple that is returned, of which items may be None, or numbers for Tensors, that are declared not to be."""
         items = list(value.node.inputs)
         if len(items) != len(declared.elements) or value.type.is_subtype_of(declared):
             return value
         for index, (item, wanted) in enumerate(zip(items, declared.elements, strict=True)):
-            if item.type.is_optional and not wanted.is_optional and without_none(item.type).is_subtype_of(wanted):
-                items[index] = self.present(item, range, message)
+            if not item.type.is_subtype_of(wanted) and present(item.type).is_subtype_of(wanted):
+                items[index] = self.present(item, range, message(item.type))
         type = value.type.with_contained([item.type for item in items])
         return self.insert_node("prim::TupleConstruct", range, items, [type]).output
 

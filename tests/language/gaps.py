@@ -36,6 +36,7 @@ RUNS_HERE_ONLY: dict[str, str] = {
     "recursion_and_patterns.imports_that_succeed": _TRY,
     "exceptions.defined_by_the_body_only": _TRY,
     "recursion_and_patterns.RecursiveMethod": _RECURSION,
+    "numbers.lists_of_other_numbers": "'eq' cannot be saved: TorchScript has nothing to say it with",
     "autograd_functions.scaled": "the program calls the Python function 'Scaled.apply'",
     "autograd_functions.straight_through": "the program calls the Python function 'Rounded.apply'",
     "autograd_functions.two_results": "the program calls the Python function 'ProductAndSign.apply'",

@@ -56,6 +56,7 @@ IN_TORCH: dict[str, str] = {
     "language.exceptions.raises_a_key": _ARGUMENTS,
     "language.exceptions.raises_with_several": _ARGUMENTS,
     "language.expressions.rounding_to_digits": _FORMAT,
+    "language.functions.global_dict": _ARGUMENTS,
     "language.library_functions.logarithm_of_nothing": _MATH,
     "language.numbers.int_or_float": _FORMAT,
     "language.numbers.powers_beyond_a_word": "ints of torch.jit's runtime are words of 64 bits",
