@@ -24,6 +24,7 @@ from rekindle.passes.insert_bailouts import InsertBailOuts as InsertBailOuts
 from rekindle.passes.insert_guards import InsertGuards as InsertGuards
 from rekindle.passes.insert_profiling import InsertProfiling as InsertProfiling
 from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
+from rekindle.passes.loop_peeling import LoopPeeling as LoopPeeling
 from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
 from rekindle.passes.lower_grad_of import LowerGradOf as LowerGradOf
 from rekindle.passes.lower_graph import LowerGraph as LowerGraph

@@ -53,13 +53,13 @@ class LoopUnrolling:
             and count <= self.most_iterations
             and constant_bool(loop.inputs[1]) is True
             and constant_bool(body.outputs[0]) is True
-            and _size(body) <= self.most_nodes
+            and size_of(body) <= self.most_nodes
         )
 
 
-def _size(block: Block) -> int:
+def size_of(block: Block) -> int:
     """The number of nodes in a block and those within it, constants not counted."""
-    return sum((node.kind != "prim::Constant") + sum(_size(inner) for inner in node.blocks) for node in block.nodes)
+    return sum((node.kind != "prim::Constant") + sum(size_of(inner) for inner in node.blocks) for node in block.nodes)
 
 
 def _unroll(loop: Node) -> None:

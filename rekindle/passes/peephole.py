@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.types import BOOL, FLOAT, INT, NONE, STRING, TensorType
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, TENSOR, TensorType
 from rekindle.ir.types.tensor import Sizes
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
@@ -154,6 +154,30 @@ def _cast(hole: _Peephole, node: Node) -> bool:
     return node.input.type != NONE and hole.replace(node.output, node.input)
 
 
+def _cast_of_cast(hole: _Peephole, node: Node) -> bool:
+    """A cast back to the type that a value had before it was cast to a wider one."""
+    found = _before_casts(node.input)
+    return found is not node.input and found.type == node.output.type and hole.replace(node.output, found)
+
+
+def _type_test(hole: _Peephole, node: Node) -> bool:
+    """Whether a value is a Tensor or a number, where the type that it was made with tells."""
+    types, type = node["types"], _before_casts(node.input).type
+    if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
+        return False
+    if isinstance(type, TensorType):
+        return hole.replace_by_constant(node, TENSOR in types)
+    if type not in (INT, FLOAT, COMPLEX, BOOL):
+        return False
+    return hole.replace_by_constant(node, type in types or (type == BOOL and INT in types))
+
+
+def _before_casts(value: Value) -> Value:
+    while value.node.kind == "prim::unchecked_cast":
+        value = value.node.input
+    return value
+
+
 def _choice(hole: _Peephole, node: Node) -> bool:
     """``True if p else False`` is ``p``."""
     changed = False
@@ -272,7 +296,9 @@ _RULES: Final[dict[str, tuple[Rule, ...]]] = {
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),
     **dict.fromkeys(("aten::mul", "aten::floordiv"), (_neutral(1),)),
     **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
-    **dict.fromkeys(("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
+    "prim::unchecked_cast": (_cast, _cast_of_cast),
+    **dict.fromkeys(("prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
+    "prim::isinstance": (_type_test,),
     "prim::If": (_choice,),
     "aten::len": (_length, _fact),
     "aten::__getitem__": (_item,),
