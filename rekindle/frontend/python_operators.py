@@ -87,8 +87,11 @@ class PythonOperatorEmitter(IterationEmitter):
                 return number
             if operator == "*" and (is_open_number(lhs.type) or is_open_number(rhs.type)):
                 return self._repeated(lhs, rhs, expr)
-        if is_open_number(lhs.type) and isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
-            return self._number_and_tensor(operator, lhs, rhs, expr)
+        if isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
+            if lhs.type == BOOL and operator == "//":
+                return self.binary(operator, self.insert("aten::Int", range, lhs), rhs, expr)
+            if is_open_number(lhs.type) or lhs.type == BOOL:
+                return self._number_and_tensor(operator, lhs, rhs, expr)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
         if operator == "in":

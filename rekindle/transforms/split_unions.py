@@ -26,22 +26,28 @@ class _Parts(NamedTuple):
     is_tensor: Value
 
 
-def split_unions(graph: Graph, name: str) -> None:
+def split_unions(graph: Graph, name: str) -> Node | None:
     """Take values apart that are a Tensor or a number. Results of ``graph`` become Tensors: ``name``, which is what the
-    function is called, raises TypeError where one is a number."""
+    function is called, raises TypeError where one is a number.
+
+    Returns a node that still takes such a value whole, from a container, or None where there is none.
+    """
     if not any(number_beside_tensor(output.type) is not None for node in graph.all_nodes() for output in node.outputs):
-        return
+        return None
     run_passes(graph, (LowerSimpleTuples(),))
     splitting = _Splitting(graph)
     splitting.visit(graph.block)
     splitting.require_tensors(f"{name} returns a number here, not a Tensor")
     run_passes(graph, (DeadCodeElimination(),))
+    return splitting.takes_whole
 
 
 @dataclass(slots=True)
 class _Splitting:
     graph: Graph
     parts: dict[Value, _Parts] = field(default_factory=dict)
+    takes_whole: Node | None = None
+    """A node that takes a value out of a container which may be a Tensor or a number."""
 
     def visit(self, block: Block) -> None:
         for node in list(block.nodes):
@@ -118,6 +124,8 @@ class _Splitting:
                 parts = self.parts[given]
                 is_tensor = isinstance(made.type, TensorType)
                 made.replace_all_uses_with(parts.tensor if is_tensor else self._cast(parts.number, made.type))
+            elif number_beside_tensor(given.type) is not None and isinstance(made.type, TensorType):
+                self.takes_whole = node
 
     def _parts_of(self, value: Value, number: Type) -> _Parts:
         """Return the parts of a value, of which the number is to be a ``number``."""
@@ -133,6 +141,7 @@ class _Splitting:
     def _taken_apart(self, value: Value, number: Type) -> _Parts:
         """Ask when the program runs."""
         graph = self.graph
+        self.takes_whole = value.node
         types: list[Type] = [TENSOR]
         asked = graph.create(
             "prim::isinstance", [value], types=[BOOL], attributes={"types": types}, range=value.node.range

@@ -70,7 +70,13 @@ def program_of(function: Any) -> Program:
         program = Program(name, graph, arguments, {0: entries})
     else:
         raise _not_a_function(function)
-    split_unions(program.graph, program.name.rpartition(".")[2])
+    whole = split_unions(program.graph, program.name.rpartition(".")[2])
+    if whole is not None:
+        raise DifferentiationError(
+            "no gradient goes through a list, dict or tuple that holds Tensors and numbers",
+            whole.range,
+            hint="hold Tensors alone: torch.tensor(number)",
+        )
     _rewrite(program)
     return program
 
