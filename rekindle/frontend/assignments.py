@@ -372,7 +372,8 @@ class AssignmentEmitter(PythonFormEmitter):
         elif kind == Select.KIND:
             self._augment_attribute(statement, Select(target.tree))
         elif kind == Subscript.KIND:
-            self._augment_subscript(statement, Subscript(target.tree))
+            subscript = Subscript(target.tree)
+            self.for_each_index(subscript, lambda: self._augment_subscript(statement, subscript))
         else:
             raise UnsupportedError("this cannot be assigned to", target.range)
 

@@ -504,9 +504,8 @@ class Environment:
             return
         if annotated is not None:
             self.frame.annotated.add(name)
-            if number_members(annotated) is not None:
+            if number_members(annotated) is not None or number_beside_tensor(simple.type) is not None:
                 simple = convert_value(self.graph, simple, annotated, range)
-            simple = self._declared_part(simple, annotated, range)
         if annotated is not None and not simple.type.is_subtype_of(annotated):
             raise TypeMismatchError(
                 f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}"
@@ -518,15 +517,6 @@ class Environment:
         self.store(name, range, simple, type)
         if self.tried is not None:
             self.tried.note(self.graph, name, simple, type, range)
-
-    def _declared_part(self, value: Value, declared: Type, range: SourceRange) -> Value:
-        """Return the Tensor of a value that is one or a number, if a Tensor is declared; the program raises TypeError
-        where it is a number."""
-        checks = self.graph.none_checks
-        if checks is None or declared != TENSOR or number_beside_tensor(value.type) is None:
-            return value
-        message = "a Tensor is declared, but the value is of type NoneType"
-        return checks.check(value, range, "builtins.TypeError", message)
 
     def _is_interface(self, name: str, annotated: Type | None) -> bool:
         """Whether the variable is declared as an interface, here or where it was assigned before."""

@@ -417,6 +417,8 @@ class ExpressionEmitter(Learning):
 
     def binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
         """``lhs operator rhs``; ``x in y`` asks y."""
+        if operator in ("==", "!=") and rhs.type == NONE and number_beside_tensor(lhs.type) is not None:
+            return self.graph.insert_constant(operator == "!=", range=expr.range)
         if number_beside_tensor(lhs.type) is not None:
             return self.split(lhs, expr.range, lambda part: self.binary(operator, part, rhs, expr))
         if number_beside_tensor(rhs.type) is not None:

@@ -27,13 +27,14 @@ from rekindle.frontend.library import library_function
 from rekindle.frontend.none_errors import TYPE_ERROR, none_argument, takes_none
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.call_arguments import takes_number
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
     NUMBER,
-    TensorType,
+    TENSOR,
     Type,
     UnionBase,
     UnionType,
@@ -64,24 +65,32 @@ class CheckedOptionals:
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
     ) -> Value:
-        return self.check(value, range, TYPE_ERROR, none_argument(name, schema, formal, is_method=is_method))
+        message = none_argument(name, schema, formal, is_method=is_method)
+        return self.check(value, range, TYPE_ERROR, message, is_number_wanted=takes_number(formal))
 
-    def check(self, value: Value, range: SourceRange, error: str, message: str) -> Value:
-        graph = self.graph
-        if number_beside_tensor(value.type) is not None:
+    def check(
+        self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
+    ) -> Value:
+        graph, number = self.graph, number_beside_tensor(value.type)
+        type = present(value.type) if number is None or not is_number_wanted else number
+        if number is not None:
             for member in union_members(value.type):
-                if not isinstance(member, TensorType):
-                    named = message.replace("NoneType", "number" if member == NUMBER else str(member))
-                    self._raise_if(self._is_a(value, member, range), error, named, range)
+                if not member.is_subtype_of(type):
+                    name = {NUMBER: "number", TENSOR: "Tensor"}.get(member, str(member))
+                    self._raise_if(self._is_a(value, member, range), error, message.replace("NoneType", name), range)
         else:
             is_none = graph.insert("aten::__is__", [value, graph.insert_constant(None, range=range)], range=range)
             self._raise_if(is_none, error, message, range)
-        cast = graph.create("prim::unchecked_cast", [value], types=[present(value.type)], range=range)
+        cast = graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         found = graph.insert_node(cast).output
         variable = self._variable_that_holds(value)
         if variable is not None:
             self.environment.narrow(variable, range, found)
         return found
+
+    def tensors_in(self, values: Value, range: SourceRange) -> Value:
+        call = library_function("tensors_in").call_with
+        return call(range, self.graph, [SimpleValue(values)], {}).as_value(range, self.graph)
 
     def _is_a(self, value: Value, type: Type, range: SourceRange) -> Value:
         attributes: dict[str, AttributeValue] = {"types": [type]}

@@ -118,6 +118,11 @@ def dispatch_on_number(
     """
     if graph.none_checks is None:
         return None
+    mixed = next((item for item in arguments.all if _holds_tensors_and_numbers(item)), None)
+    if mixed is not None and _resolve(schemas, arguments, (False, True)) is None:
+        assert mixed.value is not None
+        tensors = graph.none_checks.tensors_in(mixed.value, range)
+        return emit(arguments.with_replaced(mixed, CallArgument(tensors, range=mixed.range, name=mixed.name)))
     either = next((item for item in arguments.all if number_beside_tensor(item.type) is not None), None)
     if either is not None:
         return _dispatch_on_tensor(schemas, range, graph, arguments, either, emit)
@@ -173,12 +178,16 @@ def _dispatch_on_tensor(
         return None
 
     def fits(type: Type) -> bool:
-        return (
-            _resolve(schemas, arguments.with_replaced(either, _NumberAs(either, type, False)), (False, True))
-            is not None
-        )
+        taken = arguments.with_replaced(either, _NumberAs(either, type, False))
+        for other in taken.all:
+            if number_beside_tensor(other.type) is not None:
+                taken = taken.with_replaced(other, _NumberAs(other, type, False))
+        return _resolve(schemas, taken, (False, True)) is not None
 
-    if not fits(TENSOR) or not any(map(fits, _possible_types(number))):
+    takes_tensor, takes_number = fits(TENSOR), any(map(fits, _possible_types(number)))
+    if takes_tensor != takes_number and any(isinstance(item, _NumberAs) for item in arguments.all):
+        return emit(arguments.with_replaced(either, _checked(either, takes_number, range, graph)))
+    if not takes_tensor or not takes_number:
         return None
     for item in arguments.all:
         if item.value is None:
@@ -187,7 +196,32 @@ def _dispatch_on_tensor(
     def emit_with(taken: CallArgument) -> Value:
         return emit(arguments.with_replaced(either, taken))
 
-    return _emit_branches((TENSOR, number), either, True, range, graph, emit_with)
+    return emit_for_tensor_and_number(either, range, graph, emit_with)
+
+
+def emit_for_tensor_and_number(
+    either: CallArgument, range: SourceRange, graph: Graph, emit: Callable[[CallArgument], Value]
+) -> Value:
+    """Emit what takes an argument that is a Tensor or a number, once for each."""
+    number = number_beside_tensor(either.type)
+    assert number is not None
+    return _emit_branches((TENSOR, number), either, True, range, graph, emit)
+
+
+def _checked(either: CallArgument, is_number_wanted: bool, range: SourceRange, graph: Graph) -> CallArgument:
+    """Return an argument that is a Tensor or a number as the one that goes with the other arguments."""
+    assert graph.none_checks is not None
+    assert either.value is not None
+    message = f"expected {'a number' if is_number_wanted else 'a Tensor'} beside the other arguments, got NoneType"
+    found = graph.none_checks.check(
+        either.value, range, "builtins.TypeError", message, is_number_wanted=is_number_wanted
+    )
+    return CallArgument(found, range=either.range, name=either.name)
+
+
+def _holds_tensors_and_numbers(item: CallArgument) -> bool:
+    is_list = item.value is not None and isinstance(item.type, ListType)
+    return is_list and number_beside_tensor(item.type.contained[0]) is not None
 
 
 def _holds_open_numbers(item: CallArgument) -> bool:

@@ -67,6 +67,14 @@ _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
 """Arguments that whoever is called looks at himself."""
 
 
+def _joined(types: Sequence[Type]) -> Type | None:
+    """Return the type of a number or a Tensor that is of one of the types; None where they have none in common."""
+    found: Type | None = unshaped(types[0])
+    for type in types[1:]:
+        found = None if found is None else join_values(found, unshaped(type))
+    return found
+
+
 class PythonOperatorEmitter(IterationEmitter):
     """Emits what is made of several operators."""
 
@@ -280,6 +288,8 @@ class PythonOperatorEmitter(IterationEmitter):
         if not 1 <= len(given) <= 2:
             return None
         number = self.emit_expression(given[0])
+        if number_beside_tensor(number.type) is not None:
+            return SimpleValue(self.split(number, call.range, lambda part: self._rounded(call, given[0], part, hint)))
         if may_be_bool(number.type):  # twice negated, True is 1, and all else what it was, in native code, too
             number = self.insert("aten::neg", call.range, self.insert("aten::neg", call.range, number))
         if is_open_number(number.type) and len(given) == 2:
@@ -309,6 +319,16 @@ class PythonOperatorEmitter(IterationEmitter):
         template = self.graph.insert_constant(f"{{:.{digits}f}}", range=call.range)
         text = self.insert("aten::format", call.range, template, number)
         return SimpleValue(self.insert("aten::Float", call.range, text))
+
+    def _rounded(self, call: Apply, written: Expr, number: Value, hint: Type | None) -> Value:
+        """``round(number)``, which has been evaluated."""
+        self.shared[id(written.tree)] = number
+        try:
+            found = self._round(call, hint)
+        finally:
+            del self.shared[id(written.tree)]
+        assert found is not None
+        return found.as_value(call.range, self.graph)
 
     def _of_emitted(self, call: Apply, first: Value) -> SugaredValue:
         """The call of the builtin, whose first argument has been emitted."""
@@ -442,10 +462,11 @@ class PythonOperatorEmitter(IterationEmitter):
             xs = found.value
         else:
             xs = self.list_of(call.range, found.iterator(item.range, self.graph), None)
-        if isinstance(xs.type, TupleType) and xs.type.elements and all(part == TENSOR for part in xs.type.elements):
-            xs = self.insert_node(
-                "prim::ListConstruct", call.range, unpack_tuple(self.graph, xs, call.range), [ListType(TENSOR)]
-            ).output
+        if isinstance(xs.type, TupleType) and xs.type.elements:
+            joined = _joined(xs.type.elements)
+            if joined is not None and (joined == TENSOR or number_beside_tensor(joined) is not None):
+                items = unpack_tuple(self.graph, xs, call.range)
+                xs = self.insert_node("prim::ListConstruct", call.range, items, [ListType(joined)]).output
         if isinstance(xs.type, TensorType):
             xs = self.insert("aten::unbind", call.range, xs)
         if isinstance(xs.type, ListType) and isinstance(xs.type.element, TensorType):

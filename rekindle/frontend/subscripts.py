@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +13,7 @@ from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedEr
 from rekindle.frontend.conditions import constant_bool
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.library import library_function
+from rekindle.frontend.recovery import names_in
 from rekindle.frontend.short_circuits import ChoiceEmitter
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, SugaredValue
@@ -41,6 +42,7 @@ from rekindle.ir.types import (
     optional,
     unify_all,
 )
+from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, Var
 
 _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
@@ -68,15 +70,62 @@ class SubscriptEmitter(ChoiceEmitter):
         base = self.emit_sugared(subscript.value)
         indices = self.indices_of(subscript)
         value = base.value if isinstance(base, SimpleValue) else None
+        if self._may_be_mixed(indices):
+            with self._evaluated(indices, is_complete=True) as trees:
+
+                def item() -> Value:
+                    return self._item_of(expr, subscript, base, indices, hint).as_value(expr.range, self.graph)
+
+                return SimpleValue(self._with_each_index(trees, expr.range, item))
         if value is not None and value.type.is_optional:
             with self._evaluated(indices):
                 value = self.present(value, expr.range, "'NoneType' object is not subscriptable")
                 return self._item_of(expr, subscript, SimpleValue(value), indices, hint)
         return self._item_of(expr, subscript, base, indices, hint)
 
+    def _may_be_mixed(self, indices: Sequence[Expr]) -> bool:
+        """Return whether the indices mention a variable that is a Tensor or a number."""
+        frame = self.environment.frame
+        if self.graph.none_checks is None:
+            return False
+        types = [frame.find_type(frame.variable(name)) for index in indices for name in names_in(index)]
+        return any(type is not None and number_beside_tensor(type) is not None for type in types)
+
+    def for_each_index(self, target: Subscript, emit: Callable[[], None]) -> None:
+        """Emit what writes to a subscript; where an index is a Tensor or a number, once for each."""
+        if not self._may_be_mixed(target.indices):
+            emit()
+            return
+
+        def emit_none() -> Value:
+            emit()
+            return self.graph.insert_constant(None, range=target.range)
+
+        with self._evaluated(target.indices, is_complete=True) as trees:
+            self._with_each_index(trees, target.range, emit_none)
+
+    def _with_each_index(self, trees: Sequence[Tree], range: SourceRange, emit: Callable[[], Value]) -> Value:
+        """Emit what takes the indices, once for each that is a Tensor or a number as the one, and once as the other."""
+        for tree in trees:
+            value = self.shared[id(tree)]
+            if value is not None and number_beside_tensor(value.type) is not None:
+
+                def emit_with(part: Value, tree: Tree = tree, whole: Value = value) -> Value:
+                    self.shared[id(tree)] = part
+                    try:
+                        return self._with_each_index(trees, range, emit)
+                    finally:
+                        self.shared[id(tree)] = whole
+
+                return self.split(value, range, emit_with)
+        return emit()
+
     @contextmanager
-    def _evaluated(self, indices: Sequence[Expr]) -> Iterator[None]:
-        """Within, the indices have been evaluated, before it is known whether there is anything to index."""
+    def _evaluated(self, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
+        """Within, the indices have been evaluated, before it is known whether there is anything to index.
+
+        With ``is_complete`` also those that are variables.
+        """
         parts: list[Expr | None] = []
         for index in indices:
             if index.tree.kind == SliceExpr.KIND:
@@ -84,13 +133,14 @@ class SubscriptEmitter(ChoiceEmitter):
                 parts += [slice.start, slice.stop, slice.step]
             else:
                 parts.append(index)
-        trees = [part.tree for part in parts if part is not None and part.tree.kind not in _EFFECTLESS]
+        left_out = _EFFECTLESS - {Var.KIND} if is_complete else _EFFECTLESS
+        trees = [part.tree for part in parts if part is not None and part.tree.kind not in left_out]
         trees = [tree for tree in trees if id(tree) not in self.shared]
         try:
             for tree in trees:
                 self.shared[id(tree)] = None
                 self.emit_expression(Expr(tree))
-            yield
+            yield trees
         finally:
             for tree in trees:
                 self.shared.pop(id(tree), None)
@@ -314,6 +364,9 @@ class SubscriptEmitter(ChoiceEmitter):
         """``target.value[target.indices] = value``"""
         base = self.emit_expression(target.value)
         base = self.present(base, target.range, "'NoneType' object does not support item assignment")
+        self.for_each_index(target, lambda: self._assign_to(range, target, base, value))
+
+    def _assign_to(self, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
         if isinstance(base.type, TensorType):
             self._assign_tensor_or_number(range, target, base, value)
             return

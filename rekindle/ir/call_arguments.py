@@ -8,7 +8,16 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ListType, Type, has_free_variables, present, without_none
+from rekindle.ir.types import (
+    NONE,
+    ListType,
+    Type,
+    has_free_variables,
+    number_beside_tensor,
+    number_members,
+    present,
+    without_none,
+)
 
 
 @dataclass(slots=True)
@@ -46,7 +55,8 @@ class _PresentArgument(CallArgument):
     @property
     def type(self) -> Type:
         assert self.value is not None
-        return present(self.value.type)
+        number = number_beside_tensor(self.value.type)
+        return number if number is not None and takes_number(self.formal) else present(self.value.type)
 
     def materialise(self, graph: Graph) -> Value:
         if self.made is None:
@@ -57,6 +67,11 @@ class _PresentArgument(CallArgument):
                 self.value, self.range, call.name, call.schema, self.formal, call.is_method
             )
         return self.made
+
+
+def takes_number(formal: Argument) -> bool:
+    """Return whether a parameter is declared a number."""
+    return number_members(without_none(formal.type)) is not None
 
 
 class _PresentItems(CallArgument):
@@ -108,7 +123,8 @@ class LenientCall:
             return None
         checks = value.node.graph.none_checks
         assert checks is not None
-        if not self.everywhere and checks.takes_none(self.schema, formal):
+        takes_none = number_beside_tensor(value.type) is None and checks.takes_none(self.schema, formal)
+        if takes_none and not self.everywhere:
             return None
         return _PresentArgument(actual, self, formal)
 

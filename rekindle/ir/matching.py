@@ -53,6 +53,7 @@ from rekindle.ir.types import (
     lost_class,
     match_variables,
     mismatch_note,
+    number_beside_tensor,
     number_members,
     open_tuple_in,
     substitute,
@@ -316,6 +317,11 @@ def _convert_tuple(
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
     """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
     type."""
+    checks = graph.none_checks
+    if checks is not None and without_none(type) == TENSOR and number_beside_tensor(value.type) is not None:
+        return checks.check(
+            value, range, "builtins.TypeError", "a Tensor is declared, but the value is of type NoneType"
+        )
     given = CallArgument(value, range=range)
     return value if _stays_tensor(given, type) else convert(given, type, conversions)[0](graph, range)
 

@@ -31,8 +31,16 @@ class NoneChecks(Protocol):
         """The value without None; what is inserted raises where it is None. ``name`` is what is called, as a method if
         ``is_method``."""
 
-    def check(self, value: Value, range: SourceRange, error: str, message: str) -> Value:
-        """The value without None; what is inserted raises ``error(message)`` where it is None."""
+    def check(
+        self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
+    ) -> Value:
+        """The value without None; what is inserted raises ``error(message)`` where it is None.
+
+        Of a value that is a Tensor or a number, the Tensor; with ``is_number_wanted`` the number.
+        """
+
+    def tensors_in(self, values: Value, range: SourceRange) -> Value:
+        """The list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a number."""
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         """Insert a conversion of a number to ``type``, an int, float or complex; it raises TypeError where Python does

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import cmath
 import math
+from dataclasses import replace
 from types import ModuleType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.library import library_function
+from rekindle.frontend.number_dispatch import emit_for_tensor_and_number
 from rekindle.frontend.sugared import Call, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.call_arguments import CallArgument
-from rekindle.ir.graph import Graph
-from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_members
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members
 from rekindle.scripting.builtin_table import builtin_kind
 
 
@@ -37,6 +39,14 @@ class MathFunction(BuiltinFunction):
         return Parts((type(self), self.qualified_name), (), lambda values, emitter: self)
 
     def call(self, call: Call) -> SugaredValue:
+        either = next((item for item in call.args if number_beside_tensor(item.type) is not None), None)
+        if either is not None:
+
+            def emit(taken: CallArgument) -> Value:
+                args = [taken if item is either else item for item in call.args]
+                return self.call(replace(call, args=args)).as_value(call.range, call.graph)
+
+            return SimpleValue(emit_for_tensor_and_number(either, call.range, call.graph, emit))
         args = [self._converted(item, index, call) for index, item in enumerate(call.args)]
         return super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
 

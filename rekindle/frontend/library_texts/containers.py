@@ -15,6 +15,14 @@ def sum_of_tensors(xs: List[Tensor]):
         total = total + xs[i]
     return total
 
+def tensors_in(values) -> List[Tensor]:
+    found: List[Tensor] = []
+    for at, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got a number")
+        found.append(value)
+    return found
+
 def min_row(xs: List[Tensor]):
     if len(xs) == 0:
         raise ValueError("min() arg is an empty sequence")
