@@ -74,6 +74,7 @@ from rekindle.ir.types import (
     unify,
     union,
     unshaped,
+    without_none,
 )
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
@@ -492,10 +493,12 @@ class FunctionEmitter(AttemptEmitter):
 
     def _as_declared(self, value: Value, declared: Type, statement: Return) -> Value:
         """What is returned, as the function declares it."""
+        if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
+            value = self.present(value, statement.range, _other_result(value.type, declared))
         if not (value.type == NONE and declared == TENSOR):
             value = convert_value(self.graph, value, declared, statement.range)
         if not value.type.is_subtype_of(declared) and present(value.type).is_subtype_of(declared):
-            value = self.present(value, statement.range, _other_result(value.type, declared))
+            value = self.present(value, statement.range, _no_result(declared))
         elif isinstance(declared, TupleType) and value.node.kind == "prim::TupleConstruct":
             value = self.with_present_items(
                 value, declared, statement.range, lambda given: _other_result(given, declared)

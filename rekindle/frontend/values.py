@@ -17,6 +17,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.frontend.attribute_questions import ask_type, type_has
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.insertion import (
     constant_int,
@@ -119,16 +120,15 @@ class SimpleValue(SugaredValue):
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
         if isinstance(type, ClassType):
-            tables = (
-                type.attributes,
-                type.methods,
-                type.constants,
-                type.properties,
-                type.static_methods,
-                type.class_methods,
-            )
+            own = (type.attributes, type.methods, type.constants, type.properties)
+            tables = (*own, type.static_methods, type.class_methods)
             return any(name in table for table in tables) or _is_left_to_python(self.value, type, name)
-        return isinstance(type, TupleType) and type.fields is not None and name in type.fields
+        if graph.none_checks is None:
+            return isinstance(type, TupleType) and type.fields is not None and name in type.fields
+        return type_has(type, name)
+
+    def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
+        return None if graph.none_checks is None else ask_type(self.value, name, range, graph)
 
     def _find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         value, type = self.value, self.value.type

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, Final, List, Optional
+from typing import Any, Dict, Final, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -475,3 +476,158 @@ def dtypes(x):
         total = total + v
         product = product * v
     return total, product, sum([v for v in x]), sum(v + 1 for v in x)
+
+
+@program((VECTOR, True), (VECTOR, False))
+def two_bounds(x, flag: bool):
+    t = 1
+    if flag:
+        t = x.sum()
+    return x.clamp(t, t + 1)
+
+
+@program(
+    (VECTOR,),
+)
+def cummax(x):
+    best = 0.0
+    out = []
+    for v in x:
+        if v > best:
+            best = v
+        out.append(best)
+    return torch.stack(out)
+
+
+@program(
+    (VECTOR, True),
+)
+def declared_containers(x, flag: bool):
+    t = 0
+    for v in x:
+        t = t + v
+    d: Dict[str, Tensor] = {}
+    d["t"] = t
+    l: List[Tensor] = []
+    l.append(t)
+    o: Optional[Tensor] = t
+    return d, l, o
+
+
+@program(
+    (VECTOR, True),
+)
+def declared_results(x, flag: bool) -> Tuple[Tensor, Dict[str, Tensor], List[Tensor]]:
+    t = 0
+    for v in x:
+        t = t + v
+    return t, {"a": t}, [t, x]
+
+
+@program(
+    (VECTOR, True),
+)
+def declared_optional(x, flag: bool):
+    t = 0
+    for v in x:
+        t = t + v
+    return _of_optional(t)
+
+
+def _of_optional(o: Optional[Tensor]):
+    return 1 if o is None else o * 2
+
+
+@program((VECTOR, True), (VECTOR, False))
+def identity_with_none(x, flag: bool):
+    t = 5
+    if flag:
+        t = x.sum()
+    return t is None, t is not None
+
+
+@program((VECTOR, True), (VECTOR, False))
+def sums_of_tuples(x, flag: bool):
+    t = x.sum() if flag else 0
+    return sum((t, x)), sum([t, t])
+
+
+@program((VECTOR, True), (VECTOR, False))
+def indices_and_slices(x, flag: bool):
+    t = 1
+    if flag:
+        t = (x > 0).sum()
+    y = x.clone()
+    y[t] = 9
+    return x[t], x[t:], x[:t], y, [1, 2, 3][t]
+
+
+@program((VECTOR,), (EMPTY,))
+def masks(x):
+    t = 0
+    for v in x:
+        t = t + v
+    y = x.clone()
+    y[t > 100] = 5.0
+    return y, y[t < 100]
+
+
+@program(
+    (MATRIX,),
+)
+def greedy(x):
+    tok = 0
+    out = []
+    for i in range(2):
+        out.append(x[tok])
+        tok = x[tok].argmax()
+    return torch.stack(out), x[0, tok]
+
+
+@program(
+    (MATRIX,),
+)
+def viterbi(x):
+    last = 0
+    s = 0
+    for row in x:
+        s = s + row[last]
+        last = row.argmax()
+    return s, last
+
+
+@program(
+    (MATRIX,),
+)
+def indices_of_lists(x):
+    last = 0
+    xs = [5, 6, 7]
+    for row in x:
+        xs[last] += 1
+        xs[last] = 3
+        last = row.argmax()
+    return xs
+
+
+@program((VECTOR, True), (VECTOR, False))
+def functions_of_math(x, flag: bool):
+    t = 5.0
+    if flag:
+        t = x.sum()
+    return math.sqrt(t), math.exp(t), math.floor(t), math.isnan(t)
+
+
+@program((VECTOR, True), (VECTOR, False))
+def rounded(x, flag: bool):
+    t = 2.55
+    if flag:
+        t = x.sum()
+    return round(t)
+
+
+@program((VECTOR, True), (VECTOR, False))
+def equality_with_none(x, flag: bool):
+    t = 5
+    if flag:
+        t = x.sum()
+    return t == None, t != None

@@ -56,6 +56,20 @@ graph(%x : Tensor, %o : Tensor?):
   %r : (bool, bool, bool) = prim::TupleConstruct(%1, %2, %3)
   return (%r)
 """,
+    "is it a Tensor, where the type before casts tells": """
+graph(%x : Tensor, %n : int, %b : bool, %u : Union(Tensor, int)):
+  %wide : Union(Tensor, int) = prim::unchecked_cast(%x)
+  %number : Union(Tensor, int) = prim::unchecked_cast(%n)
+  %flag : Union(Tensor, bool) = prim::unchecked_cast(%b)
+  %1 : bool = prim::isinstance[types=[Tensor]](%wide)
+  %2 : bool = prim::isinstance[types=[Tensor]](%number)
+  %3 : bool = prim::isinstance[types=[int, float]](%flag)
+  %4 : bool = prim::isinstance[types=[Tensor]](%u)
+  %5 : Tensor = prim::unchecked_cast(%wide)
+  %6 : int = prim::unchecked_cast(%number)
+  %r : (bool, bool, bool, bool, Tensor, int) = prim::TupleConstruct(%1, %2, %3, %4, %5, %6)
+  return (%r)
+""",
     "a choice of True and False": """
 graph(%p : bool):
   %yes : bool = prim::Constant[value=1]()

@@ -389,6 +389,23 @@ def test_refusals_of_writes() -> None:
     )
 
 
+def test_containers_of_tensors_and_numbers() -> None:
+    def of_a_list(x: Tensor, flag: bool):  # type: ignore[no-untyped-def]
+        weight = x.sum() if flag else 2
+        found = [weight, x.max()]
+        return found[0] * x.sum()  # type: ignore[operator]
+
+    assert refusal(rekindle.grad, of_a_list) == (
+        "no gradient goes through a list, dict or tuple that holds Tensors and numbers\n"
+        "        def of_a_list(x: Tensor, flag: bool):  # type: ignore[no-untyped-def]\n"
+        "            weight = x.sum() if flag else 2\n"
+        "            found = [weight, x.max()]\n"
+        "            return found[0] * x.sum()  # type: ignore[operator]\n"
+        "                   ^^^^^^^^^^^^^^^^^^\n"
+        "Hint: hold Tensors alone: torch.tensor(number)"
+    )
+
+
 def test_writes_where_gradients_are_not_recorded() -> None:
     """They change values, and leave the way that gradients go: ``gaussian_nll_loss`` clamps the variance so."""
 

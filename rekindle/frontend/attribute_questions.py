@@ -1,0 +1,55 @@
+"""``hasattr(x, "item")`` of values that are not objects of the program's classes: what Python's own classes have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+
+from rekindle.errors import SourceRange
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type, UnionBase, union_members
+
+_CLASSES: Final[dict[str, type]] = {
+    "TensorType": torch.Tensor,
+    "IntType": int,
+    "FloatType": float,
+    "BoolType": bool,
+    "ComplexType": complex,
+    "StringType": str,
+    "NoneType": type(None),
+    "TupleType": tuple,
+    "DeviceType": torch.device,
+}
+
+
+def type_has(type: Type, name: str) -> bool:
+    """Return whether all values of a type have an attribute."""
+    if isinstance(type, UnionBase):
+        return all(type_has(member, name) for member in union_members(type))
+    if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
+        return True
+    found = _class_of(type)
+    return found is not None and hasattr(found, name)
+
+
+def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value | None:
+    """Emit the question whether a value has an attribute, if only some members of its type have; else return None."""
+    members = union_members(value.type)
+    having: list[Type] = [member for member in members if type_has(member, name)]
+    if not having or len(having) == len(members):
+        return None
+    attributes: dict[str, AttributeValue] = {"types": having}
+    asked = graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
+    return graph.insert_node(asked).output
+
+
+def _class_of(given: Type) -> type | None:
+    """Return the class of Python's that values of a type have; None where it is not one alone."""
+    if isinstance(given, ListType):
+        kinds = {"": list, "tuple": tuple, "Size": torch.Size}
+        return kinds.get(given.python)
+    if isinstance(given, DictType):
+        return set if given.is_set else None if given.python else dict
+    return _CLASSES.get(given.kind)
