@@ -77,7 +77,7 @@ class PythonWriter:
         self.lines: list[str] = []
         self.indices: list[int] = []
         # The functions of torch that are written in C import what they need by way of the frame's builtins.
-        self.names: dict[str, Any] = {"__builtins__": builtins, "Tensor": torch.Tensor}
+        self.names: dict[str, Any] = {"__builtins__": builtins}
         self.indent = 1
         self.open_loops: list[int] = []
         """The jumps back of the loops around."""
@@ -317,6 +317,8 @@ class PythonWriter:
             return f"{reads[0]}[{self.alone(instruction.inputs[1])}]"
         if len(reads) == 1 and function in _PREFIX:
             return f"{_PREFIX[function]}{reads[0]}"
+        if instruction.node.kind == "prim::isinstance":
+            self.names["Tensor"] = torch.Tensor
         form = _FORMS.get(instruction.node.kind)
         text = form(instruction.node, reads) if form is not None else None
         return self._call(index, instruction) if text is None else text

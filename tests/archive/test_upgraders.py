@@ -106,7 +106,7 @@ def test_halves_were_rounded_away_from_zero(number: float, rounded: float) -> No
 
 def test_primitives_that_are_gone() -> None:
     (shape,) = upgraders_of(1, (1, 5))("prim::shape")
-    assert Function(shape)(INTS) == INTS.shape
+    assert list(Function(shape)(INTS)) == [3]
     assert not upgraders_of(2, (1, 6))("prim::shape")
 
 

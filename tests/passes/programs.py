@@ -30,6 +30,15 @@ def ends_early(x: Tensor, n: int) -> Tensor:
     return x
 
 
+def number_until_the_loop_runs(x: Tensor, n: int):  # type: ignore[no-untyped-def]
+    total = 1
+    i = 7
+    while i < n:
+        total = total * 0.5 + x
+        i += 1
+    return total
+
+
 def never_comes_to_it(x: Tensor, n: int) -> int:
     total = n
     for _ in range(n - 3):

@@ -43,6 +43,7 @@ from rekindle.passes import (
     foldable,
     hoist_from_if,
     loop_invariant_motion,
+    loop_peeling,
     loop_unrolling,
     lower_graph,
     lower_simple_tuples,
@@ -385,6 +386,12 @@ BROKEN = (
         "skips the alias check",
         replaced(_MOTION, "_is_written", lambda self, node, index: False),
         plain(programs.grows_in_a_loop),
+    ),
+    Broken(
+        "loop_peeling",
+        "runs the first iteration whatever the condition says",
+        replaced(loop_peeling, "constant_bool", lambda value: True),
+        plain(programs.number_until_the_loop_runs),
     ),
     Broken("loop_unrolling", "one turn too few", _one_turn_too_few, plain(programs.ends_early)),
     Broken(
