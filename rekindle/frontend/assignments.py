@@ -165,7 +165,7 @@ class AssignmentEmitter(PythonFormEmitter):
         type = self.evidence.type_of(origin)
         if type is None and origin.kind == NUMBERS and self.environment.find_origin(variable) is not None:
             known = frame.find_type(variable)
-            # A list of numbers is assigned anew what it began with.
+            # A list of numbers is assigned its first value again.
             return known if known is not None and is_literal_of(value, known) else None
         return type
 

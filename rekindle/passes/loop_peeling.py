@@ -83,46 +83,33 @@ def _peel(loop: Node, settled: list[int]) -> None:
     taken, other = choice.add_block(), choice.add_block()
     for value in loop.inputs[2:]:
         other.add_output(value)
-    carried, again = _first_iteration(loop, taken, zero)
+    body = loop.blocks[0]
+    again, *carried = _copy_body(body, taken, [zero, *loop.inputs[2:]])
     with graph.inserting_at_end(taken):
         left = graph.insert("aten::sub", [count, one], range=range)
         rest = graph.insert_node(graph.create("prim::Loop", [left, again, *carried], outputs=0, range=range))
-    _move_body(loop, rest, settled, one)
+    block = rest.add_block()
+    counter = block.add_input(type=body.inputs[0].type)
+    inputs = [block.add_input(type=TENSOR if at in settled else value.type) for at, value in enumerate(body.inputs[1:])]
+    with graph.inserting_at_end(block):
+        number = graph.insert("aten::add", [counter, one], range=range)
+    for value in _copy_body(body, block, [number, *inputs]):
+        block.add_output(value)
     for at, output in enumerate(loop.outputs):
         taken.add_output(rest.add_output(TENSOR if at in settled else output.type))
         output.replace_all_uses_with(choice.add_output(output.type).copy_metadata(output))
     loop.destroy()
 
 
-def _first_iteration(loop: Node, block: Block, counter: Value) -> tuple[list[Value], Value]:
-    """Copy the body of a loop to the end of ``block``; returns what it carries on, and whether it goes on."""
-    graph, body = loop.graph, loop.blocks[0]
-    local: dict[Value, Value] = dict(zip(body.inputs, (counter, *loop.inputs[2:]), strict=True))
+def _copy_body(body: Block, block: Block, inputs: list[Value]) -> list[Value]:
+    """Copy the nodes of a loop's body to the end of ``block``, with ``inputs`` for its own; returns its outputs there:
+    whether the loop continues, and what it carries."""
+    local: dict[Value, Value] = dict(zip(body.inputs, inputs, strict=True))
 
     def mapped(value: Value) -> Value:
         return local.get(value, value)
 
     for node in body.nodes:
-        copy = block.append(graph.create_clone(node, mapped))
+        copy = block.append(block.graph.create_clone(node, mapped))
         local.update(zip(node.outputs, copy.outputs, strict=True))
-    again, *carried = map(mapped, body.outputs)
-    return carried, again
-
-
-def _move_body(loop: Node, rest: Node, settled: list[int], one: Value) -> None:
-    """Copy the body to a loop that begins with the second iteration."""
-    graph, body, block = loop.graph, loop.blocks[0], rest.add_block()
-    counter = block.add_input(type=body.inputs[0].type)
-    inputs = [block.add_input(type=TENSOR if at in settled else value.type) for at, value in enumerate(body.inputs[1:])]
-    with graph.inserting_at_end(block):
-        number = graph.insert("aten::add", [counter, one], range=loop.range)
-    local: dict[Value, Value] = dict(zip(body.inputs, (number, *inputs), strict=True))
-
-    def mapped(value: Value) -> Value:
-        return local.get(value, value)
-
-    for node in body.nodes:
-        copy = block.append(graph.create_clone(node, mapped))
-        local.update(zip(node.outputs, copy.outputs, strict=True))
-    for value in body.outputs:
-        block.add_output(mapped(value))
+    return list(map(mapped, body.outputs))

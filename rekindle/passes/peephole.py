@@ -161,7 +161,7 @@ def _cast_of_cast(hole: _Peephole, node: Node) -> bool:
 
 
 def _type_test(hole: _Peephole, node: Node) -> bool:
-    """Whether a value is a Tensor or a number, where the type that it was made with tells."""
+    """Whether a value is a Tensor or a number, where the type that it was made with determines it."""
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
         return False

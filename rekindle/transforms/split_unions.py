@@ -1,4 +1,4 @@
-"""Take values apart that are a Tensor on some paths and a number on others.
+"""Split values that are a Tensor on some paths and a number on others.
 
 ``total = 0; for v in x: total = total + v`` carries a ``Union[Tensor, int]``, which has no derivative and no batch.
 Each such value becomes three: a Tensor, a number, and whether the Tensor is the one that counts::
@@ -7,7 +7,7 @@ Each such value becomes three: a Tensor, a number, and whether the Tensor is the
     %a : bool = prim::isinstance[types=[Tensor]](%total)     becomes     %a is %is_tensor
     %b : Tensor = prim::unchecked_cast(%total)                           %b is %tensor
 
-Whoever takes the value whole still does; dead code elimination removes what nobody takes.
+Other users keep the whole value; dead code elimination removes what has no user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Parts(NamedTuple):
 
 
 def split_unions(graph: Graph, name: str) -> Node | None:
-    """Take values apart that are a Tensor or a number. Results of ``graph`` become Tensors: ``name``, which is what the
+    """Split values that are a Tensor or a number. Results of ``graph`` become Tensors: ``name``, which is what the
     function is called, raises TypeError where one is a number.
 
     Returns a node that still takes such a value whole, from a container, or None where there is none.
@@ -136,10 +136,10 @@ class _Splitting:
             return _Parts(value, self._any_number(number), self.graph.insert_constant(True))
         if number_beside_tensor(value.type) is None:
             return _Parts(self._any_tensor(), self._cast(value, number), self.graph.insert_constant(False))
-        return self._taken_apart(value, number)
+        return self._split_at_run_time(value, number)
 
-    def _taken_apart(self, value: Value, number: Type) -> _Parts:
-        """Ask when the program runs."""
+    def _split_at_run_time(self, value: Value, number: Type) -> _Parts:
+        """Return the parts of a value out of a container or an argument: which one it is, is known only at run time."""
         graph = self.graph
         self.takes_whole = value.node
         types: list[Type] = [TENSOR]
