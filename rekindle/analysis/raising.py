@@ -130,6 +130,11 @@ def _unpacks(node: Node) -> bool:
     return made.kind not in ("aten::size", "prim::ConstantChunk", "aten::chunk", "aten::split", "aten::unbind")
 
 
+def _searches(node: Node) -> bool:
+    """``index`` of a list or a text; that of a Tensor, ``x[mask]``, has the same kind."""
+    return isinstance(node.inputs[0].type, (ListType, StringType))
+
+
 def _constant(value: Value) -> object:
     return value.to_python()
 
@@ -154,6 +159,7 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(
         ("aten::_set_item", "aten::pop", "aten::popitem", "aten::remove", "aten::Delete"), _changes_a_container
     ),
-    **dict.fromkeys(("aten::index", "aten::rindex", "aten::ord", "aten::chr"), _always),
+    "aten::index": _searches,
+    **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr"), _always),
 }
 """What asks, for each kind."""

@@ -114,8 +114,13 @@ def _same_elements(a: torch.Tensor, e: torch.Tensor, exact: bool) -> bool:
     if exact:
         same = torch.allclose(a, e, rtol=0.0, atol=0.0, equal_nan=True)
         return same and (e.is_complex() or bool((a.signbit() == e.signbit())[~e.isnan()].all()))
-    tolerance = _TOLERANCES.get(e.dtype, 2e-4)
+    tolerance = tolerance_of(e.dtype)
     return torch.allclose(a, e, rtol=tolerance, atol=tolerance / 10, equal_nan=True)
+
+
+def tolerance_of(dtype: torch.dtype) -> float:
+    """By what part floats may differ where they need not be equal."""
+    return _TOLERANCES.get(dtype, 2e-4)
 
 
 def sharing(values: Sequence[Any]) -> list[list[int]]:

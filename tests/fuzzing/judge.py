@@ -20,7 +20,8 @@ from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, 
 from tests.fuzzing.known import row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
-from tests.fuzzing.transformed import TRANSFORMED
+from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
+from tests.fuzzing.witness import gradients_of_call, is_undefined
 
 Stage = Callable[[str], None]
 
@@ -183,8 +184,10 @@ class Judge:
                 kind = f"{type(error).__name__}: {_normal(str(error))}"
                 found = Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
             total.native |= found.native
-            if found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names):
-                total.status = "unstable"
+            if found.status == UNSTABLE or (
+                found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names)
+            ):
+                total.status = UNSTABLE
                 continue
             if found.status == "finding" and (row := self._known(program, found, way, names)):
                 total.status, total.kind = "known", row
@@ -232,9 +235,14 @@ def _attributes(subject: Any) -> tuple[str, ...]:
     return (*own, *(name for name, _ in subject.named_buffers(recurse=False)))
 
 
+def _order(loaded: Loaded) -> list[int]:
+    count = len(loaded.calls)
+    return [*range(count), *(each for each in _AGAIN if each < count)]
+
+
 def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:
     calls = loaded.calls
-    for number in (*range(len(calls)), *(each for each in _AGAIN if each < len(calls))):
+    for number in _order(loaded):
         mode = torch.no_grad() if number in loaded.without_gradients else contextlib.nullcontext()
         arguments = calls[number]()
         with mode:
@@ -275,8 +283,23 @@ def _judged(
         found = compare(seen, expected[number], exact)
         if found is not None:
             failure, what = found
+            if failure == "wrong gradient" and not exact and _has_no_gradient(seen, expected[number], loaded, number):
+                return Verdict(UNSTABLE, call=number, detail=what.text)
             return Verdict("finding", failure, what.kind, call=number, detail=what.text)
     return Verdict("passed")
+
+
+def _has_no_gradient(seen: Observation, expected: Observation, loaded: Loaded, number: int) -> bool:
+    """Whether forward mode disagrees with the gradients of eager Python too, where those that were seen do."""
+
+    def witness() -> list[torch.Tensor]:
+        subject, calls, order = loaded.subject, loaded.calls, _order(loaded)
+        for each in order[:number]:
+            with contextlib.suppress(Exception):
+                subject(*calls[each]())
+        return gradients_of_call(subject, calls[order[number]]())
+
+    return is_undefined(seen.gradients, expected.gradients, [witness])
 
 
 def _unoptimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
@@ -330,6 +353,8 @@ def _transformed(name: str) -> Any:
         if found is None:
             return Verdict("passed")
         failure, what, call = found
+        if failure == UNSTABLE:
+            return Verdict(UNSTABLE, call=call, detail=what.text)
         return Verdict("finding", failure, what.kind, call=call, detail=what.text)
 
     return way

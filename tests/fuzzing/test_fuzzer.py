@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+import rekindle
 from rekindle.ir.registry import REGISTRY
 from tests.fuzzing import batch, judge, workers
 from tests.fuzzing.comparison import difference
@@ -179,6 +180,50 @@ WAYS = ('unoptimised', 'optimised')
     verdict = Judge().verdict(Program(source))
     assert (verdict.status, verdict.kind) == ("known", UNUSED)
     assert Judge().verdict(Program(source.replace("x + torch.ones(17)", "1 // 0"))).status == "passed"
+
+
+_UNDEFINED = {
+    "jvp": ("y.neg().logsumexp(0)", "torch.zeros(0)"),
+    "jvp of a layer": ("F.layer_norm((y + 100).float(), y.shape[1:])", "torch.tensor([[1.5, 0], [1.0, 0.1]])"),
+    "optimised": (
+        "torch.cat([(y.sort()[0] * y.sort(-1)[0])[:1], y.sort()[0] * y.sort(-1)[0]])",
+        "torch.tensor([[1.0, 1.5], [4.5, math.inf]]).requires_grad_()",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", list(_UNDEFINED))
+def test_derivatives_that_are_not_defined_are_unstable(way):
+    result, argument = _UNDEFINED[way]
+    subject = f"def f(y):\n    return {result}\nSUBJECT = f\nCALLS = [lambda: ({argument},)]\n"
+    verdict = Judge().verdict(Program(f"{HEAD}{subject}WAYS = ({way.split()[0]!r},)\n"))
+    assert (verdict.status, verdict.failure) == ("unstable", "")
+
+
+_DERIVATIVES = {"jvp": "wrong tangent", "grad": "wrong gradient", "vjp": "wrong cotangent"}
+
+
+@pytest.mark.parametrize("way", list(_DERIVATIVES))
+def test_detects_a_wrong_derivative(monkeypatch, way):
+    name = {"grad": "value_and_grad"}.get(way, way)
+    original = getattr(rekindle, name)
+
+    def wrong(*options: Any) -> Any:
+        function = original(*options)
+
+        def call(*arguments: Any) -> Any:
+            value, (first, *rest) = (lambda a, b: (a, b if isinstance(b, tuple) else (b,)))(*function(*arguments))
+            changed = torch.cat([first.reshape(-1)[:-1], first.reshape(-1)[-1:] + 1]).view(first.shape)
+            return value, changed if way == "jvp" else (changed, *rest)
+
+        return call
+
+    monkeypatch.setattr(rekindle, name, wrong)
+    text = (
+        "def f(x):\n    return (x.log() * x).sum()\nSUBJECT = f\nCALLS = [lambda: (torch.tensor([1.0, 2.0, 3.0]),)]\n"
+    )
+    verdict = Judge().verdict(Program(f"{HEAD}{text}WAYS = ({way!r},)\n"))
+    assert (verdict.status, verdict.failure) == ("finding", _DERIVATIVES[way])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import rekindle
 from rekindle.errors import CompileError
 from tests.fuzzing.comparison import Difference, difference, snapshot, tensors_in
 from tests.fuzzing.program import Loaded
+from tests.fuzzing.witness import Run, forward_gradients, is_undefined, mapped, reverse_tangents, with_noise
 
 Outcome = tuple[str, Difference, int]
 """The class of failure, what differs, the number of the call."""
@@ -34,13 +35,25 @@ Cases = Loaded | Prepared
 
 def jvp(loaded: Cases) -> Outcome | None:
     """Results and tangents."""
-    return _compared(loaded, "tangent", lambda f, count: rekindle.jvp(f, tuple(range(count))), _with_tangents, _forward)
+    return _compared(
+        loaded,
+        "tangent",
+        lambda f, count: rekindle.jvp(f, tuple(range(count))),
+        _with_tangents,
+        _forward,
+        _forward_by_reverse,
+    )
 
 
 def grad(loaded: Cases) -> Outcome | None:
     """Values and gradients of programs that return a number."""
     return _compared(
-        loaded, "gradient", lambda f, count: rekindle.value_and_grad(f, tuple(range(count))), tuple, _backward
+        loaded,
+        "gradient",
+        lambda f, count: rekindle.value_and_grad(f, tuple(range(count))),
+        tuple,
+        _backward,
+        lambda subject, arguments: _backward_by_forward(subject, arguments, _ones),
     )
 
 
@@ -52,6 +65,7 @@ def vjp(loaded: Cases) -> Outcome | None:
         lambda f, count: rekindle.vjp(f, tuple(range(count))),
         _with_cotangents(loaded),
         _pulled_back,
+        lambda subject, arguments: _backward_by_forward(subject, arguments, _cotangents),
     )
 
 
@@ -60,7 +74,10 @@ def vmap(loaded: Cases) -> Outcome | None:
     return _compared(loaded, "batch", lambda f, count: rekindle.vmap(f), _batched, _one_by_one)
 
 
-def _compared(loaded: Cases, what: str, transform: Any, prepare: Any, reference: Any) -> Outcome | None:
+def _compared(
+    loaded: Cases, what: str, transform: Any, prepare: Any, reference: Any, other: Any = None
+) -> Outcome | None:
+    """``reference`` computes with PyTorch what ``transform`` does, and ``other`` does so by another mode."""
     subject = loaded.subject
     compiled = None
     for number, arguments in _cases(loaded):
@@ -82,13 +99,29 @@ def _compared(loaded: Cases, what: str, transform: Any, prepare: Any, reference:
             torch.manual_seed(0)
             actual = compiled(*prepared)
         except Exception as error:
+            if str(error).startswith(_REFUSAL):
+                _note(loaded, "refused")
+                continue
             name = type(error).__name__
             return "error instead", Difference(f"{what}: {name}", f"{name}: {error}"), number
-        found = difference(_detached(actual), _detached(expected), exact=False, where=what)
+        actual, expected = _detached(actual), _detached(expected)
+        found = difference(actual, expected, exact=False, where=what)
         if found is not None:
-            return f"wrong {what}", found, number
+            defined = not is_undefined(actual, expected, _witnesses(subject, arguments, reference, other))
+            return f"wrong {what}" if defined else UNSTABLE, found, number
         _note(loaded, "passed")
     return None
+
+
+UNSTABLE: Final = "unstable"
+"""The class of failure of a derivative that PyTorch's modes do not agree on either."""
+_REFUSAL: Final = "vmap: "
+"""How the errors begin with which a batch refuses what depends on the examples."""
+
+
+def _witnesses(subject: Any, arguments: tuple[torch.Tensor, ...], reference: Any, other: Any) -> list[Run]:
+    runs = with_noise(lambda: _detached(reference(subject, snapshot(arguments))))
+    return runs if other is None else [lambda: _detached(other(subject, snapshot(arguments))), *runs]
 
 
 def _note(loaded: Cases, outcome: str) -> None:
@@ -122,19 +155,26 @@ def _forward(subject: Any, arguments: tuple[torch.Tensor, ...]) -> Any:
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(each, _tangent(each)) for each in arguments]
         result = subject(*duals)
-        return _parts(result, lambda dual: dual.primal), _parts(result, _tangent_of)
+        return mapped(result, lambda each: forward_ad.unpack_dual(each).primal.clone()), mapped(result, _tangent_of)
 
 
-def _tangent_of(dual: Any) -> torch.Tensor:
-    return torch.zeros_like(dual.primal) if dual.tangent is None else dual.tangent
+def _tangent_of(tensor: torch.Tensor) -> torch.Tensor:
+    dual = forward_ad.unpack_dual(tensor)
+    return torch.zeros_like(dual.primal) if dual.tangent is None else dual.tangent.clone()
 
 
-def _parts(value: Any, part: Callable[[Any], torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return part(forward_ad.unpack_dual(value)).clone()
-    if isinstance(value, (tuple, list)):
-        return tuple(_parts(each, part) for each in value)
-    raise TypeError(f"no derivative of {value!r}")
+def _forward_by_reverse(subject: Any, arguments: tuple[torch.Tensor, ...]) -> Any:
+    tangents = [_tangent(each) for each in arguments]
+    return subject(*snapshot(arguments)), reverse_tangents(lambda given: subject(*given), arguments, tangents)
+
+
+def _backward_by_forward(subject: Any, arguments: tuple[torch.Tensor, ...], weights: Any) -> Any:
+    gradients = forward_gradients(lambda given: subject(*given), arguments, weights)
+    return subject(*snapshot(arguments)), gradients
+
+
+def _ones(value: torch.Tensor) -> torch.Tensor:
+    return torch.ones_like(value)
 
 
 def _backward(subject: Any, arguments: tuple[torch.Tensor, ...]) -> Any:

@@ -77,3 +77,15 @@ def test_unused_operators_that_may_raise_stay_unless_told_otherwise() -> None:
     assert not run_passes(graph, [DeadCodeElimination()], verify)
     assert run_passes(graph, [DeadCodeElimination(keep_raising=False)], verify)
     assert list(graph.all_nodes()) == []
+
+
+def test_index_of_a_list_may_raise_and_that_of_a_tensor_is_an_operator_on_tensors() -> None:
+    text = """graph(%x : Tensor, %mask : Tensor, %list : int[], %n : int):
+  %indices : Tensor?[] = prim::ListConstruct(%mask)
+  %1 : Tensor = aten::index(%x, %indices)
+  %2 : int = aten::index(%list, %n)
+  return (%n)
+"""
+    graph = parse_graph(text)
+    assert run_passes(graph, [DeadCodeElimination()], verify)
+    assert [str(node.schema) for node in graph.nodes] == ["aten::index.list_int(int[] self, int el) -> int"]

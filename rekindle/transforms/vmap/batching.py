@@ -24,8 +24,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import torch
+
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.type_propagation import propagate_types
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
@@ -83,6 +86,7 @@ class Batcher:
     spread: Spread
     looped: list[Looped] = field(default_factory=list)
     by_rule: list[str] = field(default_factory=list)
+    _types: dict[Value, Type] | None = None
 
     # ---------------------------------------------------------------------------------------------------- what is known
 
@@ -226,10 +230,22 @@ class Batcher:
             self._one_by_one(node, batch, "there is no rule for it")
         elif not rule.takes_numbers and any(is_number(v.type) and self.is_batched(v) for v in node.inputs):
             self._one_by_one(node, batch, "a number among its arguments differs between the examples")
+        elif node.kind == "aten::index" and self._takes_a_mask(node):
+            raise NeedsLoop("results of a mask differ in size between the examples", node.range)
         elif may_write(node) and not all(self.is_batched(value) for value in written_by(node)):
             raise NeedsLoop(f"{node.kind} writes to what is the same for all examples", node.range)
         else:
             self._by_rule(node, rule, batch)
+
+    def _takes_a_mask(self, node: Node) -> bool:
+        """Whether an index is known to be of bools that differ between the examples."""
+        indices = node.inputs[1]
+        if not self.is_batched(indices) or indices.node.kind != "prim::ListConstruct":
+            return False
+        if self._types is None:
+            self._types = propagate_types(self.source, [None] * len(self.source.inputs), any_modes=True)
+        found = [self._types.get(each) for each in indices.node.inputs if self.is_batched(each)]
+        return any(isinstance(type, TensorType) and type.dtype == torch.bool for type in found)
 
     def _by_rule(self, node: Node, rule: Rule, batch: Batch) -> None:
         named = dict(zip((argument.name for argument in rule.schema.arguments), node.inputs, strict=True))
@@ -352,12 +368,19 @@ class Batcher:
             for value in found:
                 inside.add_output(value)
             types.append([value.type for value in found])
-        for output in node.outputs:
+        for output, *sources in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
+            self._check_type(output, sources)
             batch.values[output] = new.add_output(self._type_of(output)).copy_metadata(output)
             batch.values[output].type = self._type_of(output)
 
     def _type_of(self, value: Value) -> Type:
         return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
+
+    def _check_type(self, value: Value, sources: Sequence[Value]) -> None:
+        """Raise where one of ``sources`` differs between the examples and ``value``, which may be it, cannot: it is
+        an optional number, or a number of any type."""
+        if not self.is_batched(value) and any(map(self.is_batched, sources)):
+            raise NeedsLoop(f"a {value.type.annotation} differs between the examples", value.node.range)
 
     def _check_no_writes(self, node: Node, batch: Batch) -> None:
         if self.spread.is_written_view(node):
@@ -467,6 +490,8 @@ class Batcher:
             self._loop_for_each(node, batch)
             return
         (block,) = node.blocks
+        for output, start, following in zip(node.outputs, node.inputs[2:], block.outputs[1:], strict=True):
+            self._check_type(output, (start, following))
         starts = [
             self.for_each(batch, value) if self.is_batched(inside) else self.plain(batch, value)
             for value, inside in zip(node.inputs[2:], block.inputs[1:], strict=True)

@@ -233,6 +233,91 @@ def test_what_only_a_loop_can_do_is_a_loop_around_everything() -> None:
     )
 
 
+def optional_number(x: Tensor) -> Tensor:
+    best = None
+    for row in x:
+        if best is None:
+            best = float(row.sum())
+    return x if best is None else x * best
+
+
+def best_so_far(x: Tensor) -> Tensor:
+    best = None
+    for row in x:
+        value = float(row)
+        if best is None or value > best:
+            best = value
+    return x if best is None else x * best
+
+
+def sum_of_numbers(x: Tensor) -> Tensor:
+    total = 0
+    for row in x:
+        total -= float(row.sum())
+    return x * total
+
+
+def number_of_two_types(x: Tensor) -> Tensor:
+    total = 0
+    for row in x:
+        if row > 0:
+            total += 1
+        else:
+            total -= 0.5
+    return torch.tensor(total)
+
+
+def masked(x: Tensor) -> Tensor:
+    return x[~(x.isnan() | (x < 0))].relu().sum()
+
+
+def masked_twice(x: Tensor) -> Tensor:
+    y = x.clone()
+    above = x > 1
+    y[above] = x[above] * 2
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (optional_number, "a Optional[float] differs between the examples"),
+        (best_so_far, "a Optional[float] differs between the examples"),
+        (sum_of_numbers, "a Union[float, int] differs between the examples"),
+        (number_of_two_types, "the branches return a Union[float, int] for some examples"),
+        (masked, "results of a mask differ in size between the examples"),
+        (masked_twice, "results of a mask differ in size between the examples"),
+    ],
+)
+def test_numbers_and_sizes_that_differ_need_a_loop(function: Callable[[Tensor], Tensor], reason: str) -> None:
+    batched = rekindle.vmap(function)
+    x = torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0], [-1.0, -2.0, -3.0]])
+    torch.testing.assert_close(batched(x), torch.stack([function(each) for each in x]))
+    looped = batched.report.whole_loop
+    assert looped is not None
+    assert looped.reason == reason
+
+
+def test_a_mask_that_is_an_argument() -> None:
+    def f(x: Tensor, mask: Tensor) -> Tensor:
+        return x[mask].sum()
+
+    x = torch.tensor([[1.0, -2.0], [4.0, 5.0]])
+    with pytest.raises(RuntimeError) as caught:
+        rekindle.vmap(f)(x, x > 0)
+    assert str(caught.value) == ("vmap: a mask that differs between the examples takes a different number from each")
+
+
+def test_a_mask_that_nobody_uses() -> None:
+    def f(x: Tensor) -> Tensor:
+        x[x > 0]
+        return x * 2
+
+    batched = rekindle.vmap(f)
+    torch.testing.assert_close(batched(torch.ones(2, 3)), torch.full((2, 3), 2.0))
+    assert str(batched.report) == "1 operators by rules: aten::mul"
+
+
 def test_what_a_batch_cannot_return() -> None:
     def f(x: Tensor) -> str:
         return "x"
