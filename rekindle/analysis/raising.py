@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.analysis.effects import may_write
+from rekindle.analysis.effects import RUNS_NOW, may_write
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import DictType, FloatType, IntType, ListType, StringType
+from rekindle.ir.types import COMPLEX, NUMBER, BoolType, DictType, FloatType, IntType, ListType, StringType, Type
 
 
 def may_raise(node: Node) -> bool:
     """Whether a node that works on Python's values may raise for some of them."""
+    if node.kind in RUNS_NOW:
+        return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     asked = _RAISING.get(node.kind)
     return asked is not None and asked(node)
 
@@ -25,8 +27,17 @@ def _always(node: Node) -> bool:
     return True
 
 
+def _is_number(type: Type) -> bool:
+    return type in (NUMBER, COMPLEX) or isinstance(type, (IntType, FloatType, BoolType))
+
+
 def _of_numbers(node: Node) -> bool:
-    return all(isinstance(each.type, (IntType, FloatType)) for each in node.inputs[:2])
+    return all(_is_number(each.type) for each in node.inputs[:2])
+
+
+def _orders(node: Node) -> bool:
+    """Comparisons of numbers that may be complex, and have no order then."""
+    return _of_numbers(node) and any(each.type in (NUMBER, COMPLEX) for each in node.inputs[:2])
 
 
 def _divides(node: Node) -> bool:
@@ -61,6 +72,8 @@ def _shifts(node: Node) -> bool:
 def _converts(node: Node) -> bool:
     """``int`` and the roundings, of NaN and infinities; both, of texts."""
     given = node.inputs[0]
+    if given.type in (NUMBER, COMPLEX):
+        return True
     if isinstance(given.type, FloatType):
         known = _constant(given)
         return node.kind != "aten::Float" and not (isinstance(known, float) and math.isfinite(known))
@@ -69,7 +82,7 @@ def _converts(node: Node) -> bool:
 
 def _of_floats(node: Node) -> bool:
     """Functions of ``math``, which leave their domains or overflow."""
-    return all(isinstance(each.type, (IntType, FloatType)) for each in node.inputs)
+    return all(_is_number(each.type) for each in node.inputs)
 
 
 def _item(node: Node) -> bool:
@@ -142,6 +155,7 @@ def _constant(value: Value) -> object:
 _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("aten::div", "aten::floordiv", "aten::remainder", "aten::divmod", "aten::fmod"), _divides),
     "aten::pow": _powers,
+    **dict.fromkeys(("aten::lt", "aten::le", "aten::gt", "aten::ge"), _orders),
     "aten::__range_length": _steps,
     **dict.fromkeys(("aten::__lshift__", "aten::__rshift__"), _shifts),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::floor", "aten::ceil", "aten::trunc", "aten::round"), _converts),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -17,7 +18,7 @@ import rekindle
 from rekindle.errors import ArgumentError, CompileError, InternalError
 from rekindle.errors.archives import SaveError
 from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
-from tests.fuzzing.known import row_of
+from tests.fuzzing.known import deviates, row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
@@ -199,19 +200,33 @@ class Judge:
         return total
 
     def _known(self, program: Program, found: Verdict, way: str, names: tuple[str, ...]) -> str:
+        """The row of docs/differences.md that explains a finding; where there are several, the first."""
         self._stage("known")
 
-        def agrees(source: str) -> bool:
-            again = Program(source, program.name)
-            try:
-                with again.load() as loaded:
-                    expected = list(_observations(loaded.subject, loaded, names))
-                with again.load() as loaded:
-                    return _WAYS[way](loaded, expected, names).status == "passed"
-            except Exception:
-                return False
+        def explained(source: str, before: Verdict, depth: int) -> bool:
+            after = self._again(Program(source, program.name), way, names)
+            if after.status != "finding":
+                return after.status == "passed"
+            changed = (after.failure, after.detail) != (before.failure, before.detail)
+            return changed and depth < 2 and bool(row(after, source, depth + 1))
 
-        return row_of(found.failure, Difference(found.kind, found.detail), program.source, agrees)
+        def row(verdict: Verdict, source: str, depth: int) -> str:
+            what = Difference(verdict.kind, verdict.detail)
+            return row_of(verdict.failure, what, source, lambda text: explained(text, verdict, depth), other_numbers)
+
+        with program.load() as loaded:
+            other_numbers = _takes_other_numbers(loaded)
+        return row(found, program.source, 0)
+
+    @staticmethod
+    def _again(program: Program, way: str, names: tuple[str, ...]) -> Verdict:
+        try:
+            with program.load() as loaded:
+                expected = list(_observations(loaded.subject, loaded, names))
+            with program.load() as loaded:
+                return _WAYS[way](loaded, expected, names)
+        except Exception as error:
+            return Verdict("invalid", detail=f"{type(error).__name__}: {error}")
 
     def _is_unstable(self, program: Program, expected: list[Observation], names: tuple[str, ...]) -> bool:
         self._stage("noise")
@@ -238,6 +253,14 @@ def _attributes(subject: Any) -> tuple[str, ...]:
 def _order(loaded: Loaded) -> list[int]:
     count = len(loaded.calls)
     return [*range(count), *(each for each in _AGAIN if each < count)]
+
+
+def _takes_other_numbers(loaded: Loaded) -> bool:
+    """Whether an argument of some call is a number of another kind than is declared."""
+    subject = loaded.subject
+    called = subject.forward if isinstance(subject, torch.nn.Module) else subject
+    annotations = [each.annotation for each in inspect.signature(called).parameters.values()]
+    return any(deviates(*each) for make in loaded.calls for each in zip(make(), annotations, strict=False))
 
 
 def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:
@@ -335,10 +358,20 @@ def _saved(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) 
     except SaveError:
         return Verdict("passed")  # TorchScript's files have no form for it
     buffer.seek(0)
-    verdict = _judged(rekindle.load(buffer), loaded, expected, names, exact=False)
+    plain = [replace(each, result=_without_names(each.result)) for each in expected]
+    verdict = _judged(rekindle.load(buffer), loaded, plain, names, exact=False)
     if verdict.status == "finding" and _is_refused_unsaved(loaded, verdict.call):
         return Verdict("passed")  # a loaded archive takes a Tensor for a number, as TorchScript does
     return verdict
+
+
+def _without_names(value: Any) -> Any:
+    """``value`` with tuples in place of operators' named results: TorchScript's files have no form for these."""
+    if type(value) in (list, tuple):
+        return type(value)(_without_names(each) for each in value)
+    if isinstance(value, dict):
+        return {key: _without_names(each) for key, each in value.items()}
+    return tuple(value) if type(value).__module__ == "torch.return_types" else value
 
 
 def _is_refused_unsaved(loaded: Loaded, call: int) -> bool:

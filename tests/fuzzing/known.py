@@ -7,12 +7,17 @@ executing the program again without what the row is about: where it then agrees 
 from __future__ import annotations
 
 import ast
+import re
+import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.passes import dead_code_elimination
+from rekindle.ir.graph import Node
+from rekindle.ir.types import TensorType
+from rekindle.passes import Peephole, RemoveMutation, dead_code_elimination
 from tests.fuzzing.comparison import Difference
 
 UNUSED: Final = "an operator on Tensors whose result nobody uses"
@@ -21,94 +26,155 @@ DECLARED: Final = "an int given to a parameter, a variable or a result that is d
 REORDERED: Final = "an operator on Tensors that raises, and what stands after it"
 COMPLEX_POWER: Final = "`float ** float` without a real result"
 NEGATIVE_POWER: Final = "`2 ** n` of ints, `n` negative"
+NO_RESULT: Final = "None passed to a parameter or returned as a result that is declared as something else"
+WRITTEN: Final = "a Tensor that a derivative needs, and which is written to afterwards"
 
-ROWS: Final = (UNUSED, REORDERED, NOT_DECLARED, DECLARED, COMPLEX_POWER, NEGATIVE_POWER)
+ROWS: Final = (UNUSED, REORDERED, NOT_DECLARED, DECLARED, COMPLEX_POWER, NEGATIVE_POWER, NO_RESULT, WRITTEN)
 
 Agrees = Callable[[str], bool]
 """Whether a text, executed in the same way, does what eager Python does with it."""
 
 _CONVERTED: Final = ("float instead of int", "int instead of bool", "float instead of bool", "str value")
 """What a declared float makes of an int, and an int of a bool."""
-_ANY_NUMBER: Final = "Union[bool, int, float, complex]"
+
+
+@contextmanager
+def _never(*passes: Any) -> Iterator[None]:
+    """Leave some passes out."""
+    before = [each.run for each in passes]
+    for each in passes:
+        each.run = lambda self, graph: False
+    try:
+        yield
+    finally:
+        for each, run in zip(passes, before, strict=True):
+            each.run = run
 
 
 @contextmanager
 def without_dead_code_elimination() -> Iterator[None]:
-    """Keep every node, whether anybody uses its result or not."""
+    """Keep every operator on Tensors, whether anybody uses its result or not; backward graphs are not made, since they
+    leave out what no gradient needs."""
     elimination = dead_code_elimination._Elimination
     before = elimination._is_needed
-    elimination._is_needed = lambda self, node: True  # type: ignore[method-assign]
+
+    def is_needed(self: Any, node: Node) -> bool:
+        return any(isinstance(each.type, TensorType) for each in (*node.inputs, *node.outputs)) or before(self, node)
+
+    elimination._is_needed = is_needed  # type: ignore[method-assign]
     try:
-        yield
+        with _never(CreateDifferentiableGraphs):
+            yield
     finally:
         elimination._is_needed = before  # type: ignore[method-assign]
 
 
-@contextmanager
-def without_fusion() -> Iterator[None]:
-    """Run every operator where it stands, on its own."""
-    before = FuseGraph.run
-    FuseGraph.run = lambda self, graph: False  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        FuseGraph.run = before  # type: ignore[method-assign]
-
-
-def row_of(failure: str, what: Difference, source: str, agrees: Agrees) -> str:
-    """The row that describes a failure, or an empty text."""
+def row_of(failure: str, what: Difference, source: str, agrees: Agrees, deviates: bool) -> str:
+    """The row that describes a failure, or an empty text; ``deviates`` where an argument is a number of another kind
+    than its parameter is declared."""
     if "is not a real number; make one of them complex" in what.text:
         return COMPLEX_POWER
     if "is not an int: write float(base) ** exponent where it may be negative" in what.text:
         return NEGATIVE_POWER
-    if failure in ("error instead", "other error") and "TypeError: expected a" in what.text:
-        if agrees(with_any_number(source)):
+    if _NOT_AS_DECLARED.search(what.text) or (failure.endswith(_AFTER) and what.kind == "int instead of float"):
+        if any(map(agrees, widened(source))):
             return NOT_DECLARED
-    if failure in ("wrong answer", "wrong state", "wrong arguments") and what.kind in _CONVERTED:
-        return DECLARED if agrees(with_any_number(source)) else ""
+    if failure in ("error instead", "other error") and "is declared to return" in what.text:
+        if any(map(agrees, widened(source, "None"))):
+            return NO_RESULT
+    if deviates or (failure.removesuffix(_AFTER) in _WRONG and what.kind in _CONVERTED):
+        if any(map(agrees, widened(source))):
+            return DECLARED
     if failure in _OF_AN_ERROR:
-        with without_fusion():
+        with _never(FuseGraph):
             if agrees(source):
                 return REORDERED
     if failure in _OF_AN_ERROR or failure == "missing error":
-        with without_fusion(), without_dead_code_elimination():
+        with _never(FuseGraph), without_dead_code_elimination():
             if agrees(source):
                 return UNUSED
+    if failure == "other error of backward":
+        with _never(FuseGraph, RemoveMutation, Peephole), without_dead_code_elimination():
+            if agrees(source):
+                return WRITTEN
     return ""
 
 
+_NOT_AS_DECLARED: Final = re.compile("TypeError: expected an? ")
+_AFTER: Final = " after an error"
+_WRONG: Final = ("wrong answer", "wrong state", "wrong arguments")
 _OF_AN_ERROR: Final = ("other error", "other text", "wrong state after an error", "wrong arguments after an error")
 
 
-def with_any_number(source: str) -> str:
-    """The program with annotations that take every real number where one kind of number is declared."""
-    tree = _AnyNumber().visit(ast.parse(source))
-    return "from typing import Union\n" + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+def widened(source: str, *others: str) -> Iterator[str]:
+    """Programs with annotations that take every number where one kind of number is declared: all annotations, then
+    those with one text, then each alone. A list of ints is not a list of numbers, and all may be too many.
+    ``others`` are types that are taken, too."""
+    texts = _AnyNumber(set(), others).rewritten(source)[1]
+    everything = range(len(texts))
+    alike = ([number for number in everything if texts[number] == text] for text in dict.fromkeys(texts))
+    tried = {_AnyNumber(set(), others).rewritten(source)[0]}
+    for group in map(set, (everything, *alike, *([number] for number in everything))):
+        rewritten = _AnyNumber(group, others).rewritten(source)[0]
+        if rewritten not in tried:
+            yield rewritten
+        tried.add(rewritten)
 
 
 class _AnyNumber(ast.NodeTransformer):
+    """Rewrites the annotations whose numbers, counted from 0, are in ``wanted``."""
+
+    def __init__(self, wanted: set[int], others: tuple[str, ...]) -> None:
+        self.wanted = wanted
+        self.number = f"Union[{', '.join(['bool', 'int', 'float', 'complex', *others])}]"
+        self.texts: list[str] = []
+
+    def rewritten(self, source: str) -> tuple[str, list[str]]:
+        """The text, and those of all its annotations."""
+        tree = self.visit(ast.parse(source))
+        imports = "from typing import Union\n"
+        text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        return text if text.startswith(imports) else imports + text, self.texts
+
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = _wider(node.annotation)
+        node.annotation = self._wider(node.annotation)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        node.annotation = _wider(node.annotation)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = _wider(node.returns)
+        node.annotation = self._wider(node.annotation)
         return self.generic_visit(node)
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = self._wider(node.returns)
+        return self.generic_visit(node)
 
-def _wider(annotation: Any) -> Any:
+    def _wider(self, annotation: Any) -> Any:
+        if annotation is None:
+            return None
+        self.texts.append(ast.unparse(annotation))
+        return _wider(annotation, self.number) if len(self.texts) - 1 in self.wanted else annotation
+
+
+def _wider(annotation: Any, number: str) -> Any:
     match annotation:
-        case ast.Name(id="bool" | "int" | "float"):
-            return ast.parse(_ANY_NUMBER, mode="eval").body
-        case ast.Subscript(value=ast.Name(id="Dict"), slice=ast.Tuple(elts=[key, value])):
-            return ast.Subscript(annotation.value, ast.Tuple([key, _wider(value)]))
-        case ast.Subscript(value=ast.Name(id="Tuple" | "Union"), slice=ast.Tuple(elts=parts)):
-            return ast.Subscript(annotation.value, ast.Tuple([_wider(each) for each in parts]))
+        case ast.Name(id="bool" | "int" | "float" | "complex"):
+            return ast.parse(number, mode="eval").body
+        case ast.Subscript(value=ast.Name(id="Dict" | "Tuple" | "Union"), slice=ast.Tuple(elts=parts)):
+            return ast.Subscript(annotation.value, ast.Tuple([_wider(each, number) for each in parts]))
         case ast.Subscript(value=ast.Name(id="List" | "Optional"), slice=inner):
-            return ast.Subscript(annotation.value, _wider(inner))
+            return ast.Subscript(annotation.value, _wider(inner, number))
         case _:
             return annotation
+
+
+def deviates(value: Any, annotation: Any) -> bool:
+    """Whether a number in an argument is of another kind than its parameter is declared: ``DECLARED`` converts it."""
+    if annotation in (int, float, complex):
+        return isinstance(value, (int, float)) and type(value) is not annotation
+    parts = typing.get_args(annotation)
+    if isinstance(value, dict) and len(parts) == 2:
+        return any(deviates(each, parts[0]) or deviates(value[each], parts[1]) for each in value)
+    if isinstance(value, (list, tuple)):
+        wanted = parts if len(parts) == len(value) and isinstance(value, tuple) else parts[:1] * len(value)
+        return any(map(deviates, value, wanted))
+    return False

@@ -21,7 +21,7 @@ from tests.fuzzing.comparison import difference
 from tests.fuzzing.findings import Finding, replay
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
-from tests.fuzzing.known import ROWS, UNUSED
+from tests.fuzzing.known import DECLARED, NO_RESULT, NOT_DECLARED, ROWS, UNUSED, WRITTEN, widened
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.results import PROGRAMS, check_shares
 from tests.fuzzing.shrinking import shrink
@@ -224,6 +224,65 @@ def test_detects_a_wrong_derivative(monkeypatch, way):
     )
     verdict = Judge().verdict(Program(f"{HEAD}{text}WAYS = ({way!r},)\n"))
     assert (verdict.status, verdict.failure) == ("finding", _DERIVATIVES[way])
+
+
+KNOWN = {
+    NOT_DECLARED: ("def f(x):\n    n: int = x.sum().item()\n    return n", "(torch.ones(2),)"),
+    NO_RESULT: ("def f(n: int) -> int:\n    m = None\n    if n > 1:\n        m = n\n    return m", "(1,)"),
+    DECLARED: ("def f(n: float):\n    return n, [n]", "(1,)"),
+    WRITTEN: (
+        "def f(x):\n    y = x.relu()\n    y.neg_()\n    return y",
+        "(torch.ones(2, requires_grad=True),)",
+    ),
+}
+"""Programs that show a row, and the arguments of a call."""
+
+
+@pytest.mark.parametrize("row", KNOWN)
+def test_a_documented_difference_is_known(row):
+    text, arguments = KNOWN[row]
+    rest = f"SUBJECT = f\nCALLS = [lambda: {arguments}]\nWAYS = ('unoptimised', 'optimised')\n"
+    verdict = Judge().verdict(Program(f"{HEAD}\n{text}\n{rest}"))
+    assert (verdict.status, verdict.kind) == ("known", row), verdict
+
+
+def test_two_documented_differences_in_one_program_are_known():
+    source = (
+        f"{HEAD}\n"
+        """
+def f(x, n: float):
+    k: List[int] = []
+    k += [x.sum().item()]
+    w: int = n + x.max().item()
+    return k, w
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2), 1)]
+WAYS = ('unoptimised',)
+"""
+    )
+    assert Judge().verdict(Program(source)).status == "known"
+
+
+def test_a_wrong_text_beside_a_documented_difference_is_a_finding(monkeypatch):
+    monkeypatch.setattr(REGISTRY.find("aten::upper"), "operation", lambda text: text)
+    text = """
+def f(n: float, k: str):
+    return n, k.upper()
+SUBJECT = f
+CALLS = [lambda: (1, 'a')]
+WAYS = ('unoptimised',)
+"""
+    assert Judge().verdict(Program(f"{HEAD}\n{text}")).status == "finding"
+
+
+def test_annotations_are_widened_together_by_text_and_alone():
+    text = "def f(n: int, x: Tensor, k: List[int]) -> int:\n    pass\n"
+    number = "Union[bool, int, float, complex]"
+    expected = [(number, f"List[{number}]", number), (number, "List[int]", number), ("int", f"List[{number}]", "int")]
+    expected += [("int", "List[int]", number), (number, "List[int]", "int")]
+    assert list(widened(text)) == [
+        f"from typing import Union\ndef f(n: {n}, x: Tensor, k: {k}) -> {r}:\n    pass\n" for n, k, r in expected
+    ]
 
 
 @pytest.mark.parametrize(

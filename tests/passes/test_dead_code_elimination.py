@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import rekindle.ops  # noqa: F401 (the operators)
+import math
+
+import pytest
+
+import rekindle
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import DeadCodeElimination, run_passes
@@ -89,3 +93,24 @@ def test_index_of_a_list_may_raise_and_that_of_a_tensor_is_an_operator_on_tensor
     graph = parse_graph(text)
     assert run_passes(graph, [DeadCodeElimination()], verify)
     assert [str(node.schema) for node in graph.nodes] == ["aten::index.list_int(int[] self, int el) -> int"]
+
+
+@pytest.mark.parametrize("kind", ["lt(%a, %b)", "floordiv(%a, %b)", "ceil(%a)", "sqrt(%a)"])
+def test_numbers_that_may_be_complex_raise(kind: str) -> None:
+    made = "bool" if kind.startswith("lt") else "float" if kind.startswith("sqrt") else "Scalar"
+    made = "int" if kind.startswith("ceil") else made
+    graph = parse_graph(f"graph(%a : Scalar, %b : Scalar):\n  %1 : {made} = aten::{kind}\n  return (%a)\n")
+    assert not run_passes(graph, [DeadCodeElimination()], verify)
+
+
+def rounds_in_a_loop(m: float) -> int:
+    [math.ceil(m) for _, _ in enumerate(range(3))]
+    return 1
+
+
+def test_a_loop_as_machine_code_raises_though_nobody_uses_its_results() -> None:
+    compiled = rekindle.script(rounds_in_a_loop)
+    for _ in range(3):
+        with pytest.raises(ValueError, match=r"^cannot convert float NaN to integer$"):
+            compiled(math.nan)
+    assert compiled(0.5) == 1
