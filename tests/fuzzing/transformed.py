@@ -120,7 +120,9 @@ _REFUSAL: Final = "vmap: "
 
 
 def _witnesses(subject: Any, arguments: tuple[torch.Tensor, ...], reference: Any, other: Any) -> list[Run]:
-    runs = with_noise(lambda: _detached(reference(subject, snapshot(arguments))))
+    # PyTorch crashes where a dispatch mode, as the noise is one, works in forward mode
+    noisy = other if reference is _forward else reference
+    runs = with_noise(lambda: _detached(noisy(subject, snapshot(arguments))))
     return runs if other is None else [lambda: _detached(other(subject, snapshot(arguments))), *runs]
 
 
