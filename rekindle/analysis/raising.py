@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.analysis.effects import RUNS_NOW, may_write
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import COMPLEX, NUMBER, BoolType, DictType, FloatType, IntType, ListType, StringType, Type
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, NUMBER, DictType, ListType, StringType, Type, union
 
 
 def may_raise(node: Node) -> bool:
@@ -27,8 +27,15 @@ def _always(node: Node) -> bool:
     return True
 
 
+_ANY_NUMBER: Final = union([BOOL, NUMBER])
+
+
 def _is_number(type: Type) -> bool:
-    return type in (NUMBER, COMPLEX) or isinstance(type, (IntType, FloatType, BoolType))
+    return type.is_subtype_of(_ANY_NUMBER)
+
+
+def _may_be_complex(type: Type) -> bool:
+    return _is_number(type) and COMPLEX.is_subtype_of(type)
 
 
 def _of_numbers(node: Node) -> bool:
@@ -37,13 +44,15 @@ def _of_numbers(node: Node) -> bool:
 
 def _orders(node: Node) -> bool:
     """Comparisons of numbers that may be complex, and have no order then."""
-    return _of_numbers(node) and any(each.type in (NUMBER, COMPLEX) for each in node.inputs[:2])
+    return _of_numbers(node) and any(_may_be_complex(each.type) for each in node.inputs[:2])
 
 
 def _divides(node: Node) -> bool:
-    """Division, unless the divisor is a constant other than zero."""
+    """Division, unless the divisor is a constant other than zero, and remainders of what may be complex."""
     if not _of_numbers(node):
         return False
+    if node.kind != "aten::div" and any(_may_be_complex(each.type) for each in node.inputs[:2]):
+        return True
     divisor = _constant(node.inputs[1])
     return not (isinstance(divisor, (int, float)) and divisor != 0)
 
@@ -72,11 +81,12 @@ def _shifts(node: Node) -> bool:
 def _converts(node: Node) -> bool:
     """``int`` and the roundings, of NaN and infinities; both, of texts."""
     given = node.inputs[0]
-    if given.type in (NUMBER, COMPLEX):
-        return True
-    if isinstance(given.type, FloatType):
+    if _is_number(given.type):
+        if _may_be_complex(given.type):
+            return True
         known = _constant(given)
-        return node.kind != "aten::Float" and not (isinstance(known, float) and math.isfinite(known))
+        is_finite = isinstance(known, (int, float)) and math.isfinite(known)
+        return node.kind != "aten::Float" and FLOAT.is_subtype_of(given.type) and not is_finite
     return isinstance(given.type, StringType)
 
 

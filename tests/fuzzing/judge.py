@@ -18,7 +18,7 @@ import rekindle
 from rekindle.errors import ArgumentError, CompileError, InternalError
 from rekindle.errors.archives import SaveError
 from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
-from tests.fuzzing.known import deviates, row_of
+from tests.fuzzing.known import deviates, order_row, row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
@@ -207,8 +207,11 @@ class Judge:
             after = self._again(Program(source, program.name), way, names)
             if after.status != "finding":
                 return after.status == "passed"
-            changed = (after.failure, after.detail) != (before.failure, before.detail)
-            return changed and depth < 2 and bool(row(after, source, depth + 1))
+            if depth == 2:
+                return False
+            if (after.failure, after.detail) != (before.failure, before.detail):
+                return bool(row(after, source, depth + 1))
+            return bool(order_row(after.failure, source, lambda text: explained(text, after, 2)))
 
         def row(verdict: Verdict, source: str, depth: int) -> str:
             what = Difference(verdict.kind, verdict.detail)

@@ -76,6 +76,11 @@ def row_of(failure: str, what: Difference, source: str, agrees: Agrees, deviates
         return COMPLEX_POWER
     if "is not an int: write float(base) ** exponent where it may be negative" in what.text:
         return NEGATIVE_POWER
+    return declared_row(failure, what, source, agrees, deviates) or order_row(failure, source, agrees)
+
+
+def declared_row(failure: str, what: Difference, source: str, agrees: Agrees, deviates: bool) -> str:
+    """The row on declared types that describes a failure."""
     if _NOT_AS_DECLARED.search(what.text) or (failure.endswith(_AFTER) and what.kind == "int instead of float"):
         if any(map(agrees, widened(source))):
             return NOT_DECLARED
@@ -85,6 +90,11 @@ def row_of(failure: str, what: Difference, source: str, agrees: Agrees, deviates
     if deviates or (failure.removesuffix(_AFTER) in _WRONG and what.kind in _CONVERTED):
         if any(map(agrees, widened(source))):
             return DECLARED
+    return ""
+
+
+def order_row(failure: str, source: str, agrees: Agrees) -> str:
+    """The row on what runs, and in which order, that describes a failure."""
     if failure in _OF_AN_ERROR:
         with _never(FuseGraph):
             if agrees(source):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Union
 
 import pytest
 
@@ -95,11 +96,12 @@ def test_index_of_a_list_may_raise_and_that_of_a_tensor_is_an_operator_on_tensor
     assert [str(node.schema) for node in graph.nodes] == ["aten::index.list_int(int[] self, int el) -> int"]
 
 
-@pytest.mark.parametrize("kind", ["lt(%a, %b)", "floordiv(%a, %b)", "ceil(%a)", "sqrt(%a)"])
+@pytest.mark.parametrize("kind", ["lt(%a, %b)", "floordiv(%a, %b)", "floordiv(%a, %two)", "ceil(%a)", "sqrt(%a)"])
 def test_numbers_that_may_be_complex_raise(kind: str) -> None:
     made = "bool" if kind.startswith("lt") else "float" if kind.startswith("sqrt") else "Scalar"
     made = "int" if kind.startswith("ceil") else made
-    graph = parse_graph(f"graph(%a : Scalar, %b : Scalar):\n  %1 : {made} = aten::{kind}\n  return (%a)\n")
+    two = "  %two : int = prim::Constant[value=2]()\n" if "%two" in kind else ""
+    graph = parse_graph(f"graph(%a : Scalar, %b : Scalar):\n{two}  %1 : {made} = aten::{kind}\n  return (%a)\n")
     assert not run_passes(graph, [DeadCodeElimination()], verify)
 
 
@@ -114,3 +116,12 @@ def test_a_loop_as_machine_code_raises_though_nobody_uses_its_results() -> None:
         with pytest.raises(ValueError, match=r"^cannot convert float NaN to integer$"):
             compiled(math.nan)
     assert compiled(0.5) == 1
+
+
+def logarithm(x: Union[int, float]) -> None:
+    math.log(x)
+
+
+def test_an_int_or_a_float_raises() -> None:
+    with pytest.raises(ValueError, match=r"^math domain error$"):
+        rekindle.script(logarithm)(0)
