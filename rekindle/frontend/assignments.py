@@ -35,6 +35,7 @@ from rekindle.frontend.type_expressions import dotted_name, parse_type_expressio
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
+    FLOAT,
     TENSOR,
     ClassType,
     DictType,
@@ -278,7 +279,10 @@ class AssignmentEmitter(PythonFormEmitter):
     def _assign_attribute(self, target: Expr, value: Expr) -> None:
         select = Select(target.tree)
         owner = self.emit_sugared(select.value)
-        found = self.emit_expression(value, owner.attribute_type(select.selector.name))
+        wanted = owner.attribute_type(select.selector.name)
+        if wanted == FLOAT and self.graph.none_checks is not None:
+            wanted = None  # an int stays an int in an attribute that nothing declares a float
+        found = self.emit_expression(value, wanted)
         owner.set_attribute(target.range, self.graph, select.selector.name, found)
 
     # -------------------------------------------------------------------------------------- to several

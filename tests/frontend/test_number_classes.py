@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor, nn
 
 import rekindle
@@ -164,3 +166,40 @@ def test_a_program_that_passes_what_has_no_type_in_common() -> None:
     with pytest.raises(rekindle.errors.SchemaError) as caught:
         rekindle.script(in_one_program)
     assert caught.value.message.startswith("'__init__' cannot be called with (Tensor): argument 'factor': expected ")
+
+
+class Total2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.total = 0.5
+
+    def forward(self, n: int, x: float):
+        self.total = n**2
+        a = self.total
+        self.total = round(x)
+        b = self.total
+        self.total = pow(2, n)
+        return a, b, self.total
+
+
+class Quotient(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def forward(self, n: int, x: float):
+        self.count = x
+        self.count, rest = divmod(self.count, n)
+        return self.count, rest
+
+
+@pytest.mark.parametrize("module", [Total2, Quotient])
+def test_attributes_keep_ints_and_pairs_of_numbers(module: Callable[[], nn.Module]) -> None:
+    buffer = io.BytesIO()
+    rekindle.save(rekindle.script(module()), buffer)
+    buffer.seek(0)
+    loaded, compiled = rekindle.load(buffer), rekindle.script(module())
+    expected = repr(module()(3, 7.75))
+    assert (repr(compiled(3, 7.75)), repr(loaded(3, 7.75))) == (expected, expected)
+    buffer.seek(0)
+    assert repr(torch.jit.load(buffer)(3, 7.75)) == expected

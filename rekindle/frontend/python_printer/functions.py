@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.text import Text
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import NUMBER, FunctionType, Type, UnionBase, UnionType, is_open_number
+from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -333,7 +333,10 @@ class FunctionPrinter:
 
 
 def _is_wider_number(target: Value, value: Value) -> bool:
-    """Return whether a Scalar is given a number of a single type, which no annotation can say."""
+    """Return whether a Scalar is given a number of a single type, which no annotation can say; or a tuple of numbers
+    one of narrower types, where each branch would say its own."""
+    if isinstance(target.type, TupleType):
+        return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type == NUMBER and value.type != NUMBER
 
 
