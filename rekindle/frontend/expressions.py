@@ -469,6 +469,8 @@ class ExpressionEmitter(Learning):
         types = without_none(lhs.type), without_none(rhs.type)
         if any(isinstance(type, ClassType) for type in types) or NONE in types:
             return lhs, rhs
+        if operator == "%" and isinstance(lhs.type, StringType):
+            return lhs, rhs  # "%s" % None
         checked = [
             self.present(value, range, none_operand(operator, *types, lhs_is_none=is_lhs))
             if value.type.is_optional and (operator != "in" or not is_lhs)

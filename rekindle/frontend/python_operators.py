@@ -47,6 +47,7 @@ from rekindle.ir.types import (
     join_values,
     may_be_bool,
     number_beside_tensor,
+    number_members,
     union_members,
     unshaped,
     without_none,
@@ -290,6 +291,8 @@ class PythonOperatorEmitter(IterationEmitter):
         number = self.emit_expression(given[0])
         if number_beside_tensor(number.type) is not None:
             return SimpleValue(self.split(number, call.range, lambda part: self._rounded(call, given[0], part, hint)))
+        if number_members(without_none(number.type)) is not None:
+            number = self.present(number, call.range, "type NoneType doesn't define __round__ method")
         if may_be_bool(number.type):  # twice negated, True is 1, and all else what it was, in native code, too
             number = self.insert("aten::neg", call.range, self.insert("aten::neg", call.range, number))
         if is_open_number(number.type) and len(given) == 2:
@@ -362,13 +365,14 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def _extreme_of(self, call: Apply, name: str, values: list[Value]) -> SugaredValue:
         """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
+        operator = ">" if name == "max" else "<"
+        for index in range(1, len(values)):
+            values[index], values[0] = self.present_operands(operator, values[index], values[0], call.range)
         types = [value.type for value in values]
         if self.graph.none_checks is not None and is_mixed(types):
             comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
             return SimpleValue(emit_extreme(self, name, values, comparison))
-        pairs = zip(values, call.inputs, strict=True)
-        arguments = [CallArgument(value, range=item.range) for value, item in pairs]
-        return self.emit_sugared(call.callee).call(Call(call.callee.range, self.graph, arguments))
+        return self._of_operands(call, *values)
 
     def _sorted_rows(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``sorted(x)`` of a Tensor; None of other things."""
@@ -491,13 +495,26 @@ class PythonOperatorEmitter(IterationEmitter):
         numbers = [self.emit_expression(item) for item in call.inputs]
         if len(numbers) == 3:
             return SimpleValue(self.from_library("power_modulo", call.range, *numbers))
-        base, exponent = numbers
+        base, exponent = self.present_operands("**", numbers[0], numbers[1], call.range)
         whole = None if hint == FLOAT else self._int_power(base, exponent, call.inputs[1], call.range)
         if whole is not None:
             return SimpleValue(whole)
+        return self._of_operands(call, base, exponent)
+
+    def _divmod(self, call: Apply, hint: Type | None) -> SugaredValue | None:
+        """``divmod(a, b)`` of numbers that may be None."""
+        if call.attributes or len(call.inputs) != 2:
+            return None
+        one, other = map(self.emit_expression, call.inputs)
+        return self._of_operands(call, *self.present_operands("divmod()", one, other, call.range))
+
+    def _of_operands(self, call: Apply, *operands: Value) -> SugaredValue:
+        """The call of the builtin, whose arguments have been emitted."""
         callee = self.emit_sugared(call.callee)
-        arguments = [CallArgument(number, range=item.range) for number, item in zip(numbers, call.inputs, strict=True)]
-        return callee.call(Call(call.callee.range, self.graph, arguments))
+        pairs = zip(operands, call.inputs, strict=True)
+        return callee.call(
+            Call(call.callee.range, self.graph, [CallArgument(value, range=item.range) for value, item in pairs])
+        )
 
     def _format_of(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``format(x, ".2f")``"""
@@ -634,6 +651,7 @@ def _numbered(template: str, positional: int, names: Sequence[str], range: Sourc
 
 
 _BUILTINS: Final[dict[str, Callable[[PythonOperatorEmitter, Apply, Type | None], SugaredValue | None]]] = {
+    "divmod": PythonOperatorEmitter._divmod,
     "format": PythonOperatorEmitter._format_of,
     "int": PythonOperatorEmitter._int,
     "pow": PythonOperatorEmitter._pow,

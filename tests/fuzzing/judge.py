@@ -7,7 +7,9 @@ import inspect
 import io
 import itertools
 import re
+import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
@@ -18,7 +20,7 @@ import rekindle
 from rekindle.errors import ArgumentError, CompileError, InternalError
 from rekindle.errors.archives import SaveError
 from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
-from tests.fuzzing.known import deviates, order_row, row_of
+from tests.fuzzing.known import Undeclared, deviating, order_row, row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
@@ -215,10 +217,9 @@ class Judge:
 
         def row(verdict: Verdict, source: str, depth: int) -> str:
             what = Difference(verdict.kind, verdict.detail)
-            return row_of(verdict.failure, what, source, lambda text: explained(text, verdict, depth), other_numbers)
+            return row_of(verdict.failure, what, source, lambda text: explained(text, verdict, depth), evidence)
 
-        with program.load() as loaded:
-            other_numbers = _takes_other_numbers(loaded)
+        evidence = _Evidence(program)
         return row(found, program.source, 0)
 
     @staticmethod
@@ -258,12 +259,27 @@ def _order(loaded: Loaded) -> list[int]:
     return [*range(count), *(each for each in _AGAIN if each < count)]
 
 
-def _takes_other_numbers(loaded: Loaded) -> bool:
-    """Whether an argument of some call is a number of another kind than is declared."""
-    subject = loaded.subject
-    called = subject.forward if isinstance(subject, torch.nn.Module) else subject
-    annotations = [each.annotation for each in inspect.signature(called).parameters.values()]
-    return any(deviates(*each) for make in loaded.calls for each in zip(make(), annotations, strict=False))
+class _Evidence:
+    """See :class:`tests.fuzzing.known.Evidence`."""
+
+    def __init__(self, program: Program) -> None:
+        with program.load() as loaded:
+            subject = loaded.subject
+            called = subject.forward if isinstance(subject, torch.nn.Module) else subject
+            annotations = [each.annotation for each in inspect.signature(called).parameters.values()]
+            given = [each for make in loaded.calls for each in zip(make(), annotations, strict=False)]
+        self.deviates = any(True for each in given for _ in deviating(*each))
+
+    def undeclared(self, source: str) -> set[str]:
+        """Numbers of other kinds than are declared."""
+        with Program(source).load() as loaded:
+            watch = Undeclared(source, vars(loaded.module), loaded.path)
+            sys.settrace(watch)
+            try:
+                deque(_observations(loaded.subject, loaded, ()), maxlen=0)
+            finally:
+                sys.settrace(None)
+        return watch.seen
 
 
 def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:

@@ -7,11 +7,13 @@ executing the program again without what the row is about: where it then agrees 
 from __future__ import annotations
 
 import ast
+import contextlib
+import itertools
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
@@ -33,6 +35,18 @@ ROWS: Final = (UNUSED, REORDERED, NOT_DECLARED, DECLARED, COMPLEX_POWER, NEGATIV
 
 Agrees = Callable[[str], bool]
 """Whether a text, executed in the same way, does what eager Python does with it."""
+
+
+class Evidence(Protocol):
+    """What eager Python shows of a program."""
+
+    deviates: bool
+    """Whether an argument is a number of another kind than its parameter is declared."""
+
+    def undeclared(self, source: str) -> set[str]:
+        """What ``repr`` shows of the numbers that stand where another kind of number is declared."""
+        ...
+
 
 _CONVERTED: Final = ("float instead of int", "int instead of bool", "float instead of bool", "str value")
 """What a declared float makes of an int, and an int of a bool."""
@@ -69,25 +83,26 @@ def without_dead_code_elimination() -> Iterator[None]:
         elimination._is_needed = before  # type: ignore[method-assign]
 
 
-def row_of(failure: str, what: Difference, source: str, agrees: Agrees, deviates: bool) -> str:
-    """The row that describes a failure, or an empty text; ``deviates`` where an argument is a number of another kind
-    than its parameter is declared."""
+def row_of(failure: str, what: Difference, source: str, agrees: Agrees, evidence: Evidence) -> str:
+    """The row that describes a failure, or an empty text."""
     if "is not a real number; make one of them complex" in what.text:
         return COMPLEX_POWER
     if "is not an int: write float(base) ** exponent where it may be negative" in what.text:
         return NEGATIVE_POWER
-    return declared_row(failure, what, source, agrees, deviates) or order_row(failure, source, agrees)
+    return declared_row(failure, what, source, agrees, evidence) or order_row(failure, source, agrees)
 
 
-def declared_row(failure: str, what: Difference, source: str, agrees: Agrees, deviates: bool) -> str:
+def declared_row(failure: str, what: Difference, source: str, agrees: Agrees, evidence: Evidence) -> str:
     """The row on declared types that describes a failure."""
-    if _NOT_AS_DECLARED.search(what.text) or (failure.endswith(_AFTER) and what.kind == "int instead of float"):
-        if any(map(agrees, widened(source))):
-            return NOT_DECLARED
+    refused = _NOT_AS_DECLARED.search(what.text)
+    if refused is not None and refused[1] in evidence.undeclared(source):
+        return NOT_DECLARED
+    if failure.endswith(_AFTER) and what.kind == "int instead of float" and any(map(agrees, widened(source))):
+        return NOT_DECLARED
     if failure in ("error instead", "other error") and "is declared to return" in what.text:
         if any(map(agrees, widened(source, "None"))):
             return NO_RESULT
-    if deviates or (failure.removesuffix(_AFTER) in _WRONG and what.kind in _CONVERTED):
+    if evidence.deviates or (failure.removesuffix(_AFTER) in _WRONG and what.kind in _CONVERTED):
         if any(map(agrees, widened(source))):
             return DECLARED
     return ""
@@ -110,7 +125,7 @@ def order_row(failure: str, source: str, agrees: Agrees) -> str:
     return ""
 
 
-_NOT_AS_DECLARED: Final = re.compile("TypeError: expected an? ")
+_NOT_AS_DECLARED: Final = re.compile(r"TypeError: expected an? \w+, got (\S+?)(, not |\n|$)")
 _AFTER: Final = " after an error"
 _WRONG: Final = ("wrong answer", "wrong state", "wrong arguments")
 _OF_AN_ERROR: Final = ("other error", "other text", "wrong state after an error", "wrong arguments after an error")
@@ -177,14 +192,66 @@ def _wider(annotation: Any, number: str) -> Any:
             return annotation
 
 
-def deviates(value: Any, annotation: Any) -> bool:
-    """Whether a number in an argument is of another kind than its parameter is declared: ``DECLARED`` converts it."""
-    if annotation in (int, float, complex):
-        return isinstance(value, (int, float)) and type(value) is not annotation
+def deviating(value: Any, annotation: Any) -> Iterator[Any]:
+    """The numbers in ``value`` that are of another kind than ``annotation`` declares."""
     parts = typing.get_args(annotation)
-    if isinstance(value, dict) and len(parts) == 2:
-        return any(deviates(each, parts[0]) or deviates(value[each], parts[1]) for each in value)
-    if isinstance(value, (list, tuple)):
+    if annotation in (bool, int, float, complex):
+        if isinstance(value, (int, float, complex)) and type(value) is not annotation:
+            yield value
+    elif isinstance(value, dict) and len(parts) == 2:
+        for key in value:
+            yield from itertools.chain(deviating(key, parts[0]), deviating(value[key], parts[1]))
+    elif isinstance(value, (list, tuple)):
         wanted = parts if len(parts) == len(value) and isinstance(value, tuple) else parts[:1] * len(value)
-        return any(map(deviates, value, wanted))
-    return False
+        yield from itertools.chain.from_iterable(map(deviating, value, wanted))
+
+
+class Undeclared:
+    """Traces a program and notes every number that stands where another kind of number is declared: in a variable, a
+    parameter, a field of an object, a result."""
+
+    def __init__(self, source: str, names: dict[str, Any], path: str) -> None:
+        self.path = path
+        self.names = names
+        self.seen: set[str] = set()
+        """What ``repr`` shows of them."""
+        self.fields: dict[str, Any] = {}
+        self.variables: dict[int, dict[str, Any]] = {}
+        """The annotations of a function, by its first line."""
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                self.fields |= self._declared(node.body)
+            if isinstance(node, ast.FunctionDef):
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                own = {each.arg: self._evaluated(each.annotation) for each in node.args.args if each.annotation}
+                self.variables[first] = own | self._declared(ast.walk(node)) | {"return": self._evaluated(node.returns)}
+                if node.name == "__init__":
+                    self.fields |= own
+
+    def _declared(self, nodes: Iterable[ast.AST]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for node in nodes:
+            match node:
+                case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+                    found[name] = self._evaluated(node.annotation)
+        return found
+
+    def _evaluated(self, annotation: ast.expr | None) -> Any:
+        with contextlib.suppress(Exception):
+            return None if annotation is None else eval(ast.unparse(annotation), self.names)  # noqa: S307 - generated here
+
+    def __call__(self, frame: Any, event: str, result: Any) -> Any:
+        if frame.f_code.co_filename != self.path:
+            return None
+        declared = self.variables.get(frame.f_code.co_firstlineno, {})
+        if event == "return":
+            self._note(result, declared.get("return"))
+        for name, value in frame.f_locals.items():
+            self._note(value, declared.get(name))
+            if type(value).__module__ == frame.f_globals["__name__"]:
+                for field, annotation in self.fields.items():
+                    self._note(getattr(value, field, None), annotation)
+        return self
+
+    def _note(self, value: Any, annotation: Any) -> None:
+        self.seen.update(map(repr, deviating(value, annotation)))
