@@ -163,16 +163,17 @@ def reverse_mode(
     may_be_missing: bool = False,
     segments: Mapping[Node, Segment] | None = None,
     choice: Choice | None = None,
+    one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
     ``segments`` are the loops of which not all need be kept: what :func:`~rekindle.autodiff.segments.segment_loops`
-    returned; ``choice`` is as in :func:`~rekindle.autodiff.captures.settle`.
+    returned; ``choice`` is as in :func:`~rekindle.autodiff.captures.settle`, ``one_dtype`` as in
+    :func:`~rekindle.autodiff.reverse.go_back`.
     """
-    found = go_back(
-        forward, steps, needed, [forward.outputs[root] for root in roots], wanted, may_be_missing=may_be_missing
-    )
+    outputs = [forward.outputs[root] for root in roots]
+    found = go_back(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)
     settle(found, Ledger(forward), choice)
     hand_out(found, segments)
     run_passes(found.graph, CLEANUP)

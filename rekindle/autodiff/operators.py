@@ -13,6 +13,7 @@ from rekindle.errors import InternalError
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation
+from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ops.declare import implements, implements_for_node
 
 
@@ -292,6 +293,19 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
             f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(value.shape)}"
         )
     return value.to(self.dtype)
+
+
+@implements("autodiff::dtype_of(Tensor value) -> int")
+def dtype_of(value: Tensor) -> int:
+    """The number of the dtype of ``value``. It is no ``prim::dtype``, for which plans guard the dtypes of tensors."""
+    return DTYPE_NUMBERS[value.dtype]
+
+
+@implements("autodiff::in_dtype(Tensor(a) gradient, int dtype) -> Tensor(a)", passes_on=True)
+def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
+    """``gradient`` in the dtype of what it is the gradient of."""
+    wanted = DTYPES[dtype]
+    return gradient if gradient.dtype is wanted else gradient.to(wanted)
 
 
 @implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rekindle.autodiff import control_flow, structures
+from rekindle.autodiff.dtypes import introduces_dtypes, values_to_convert
 from rekindle.autodiff.formula import Formula
 from rekindle.autodiff.places import GradientOf, Place, Places, constant, gradient_type, leaves, optional
 from rekindle.autodiff.steps import Step, can_be_recomputed
@@ -54,6 +55,8 @@ class Way:
     read: list[Value] = field(default_factory=list)
     scopes: dict[Block, Scope] = field(default_factory=dict)
     """By the block of the forward graph that a scope goes back through."""
+    converted: set[Value] = field(default_factory=set)
+    """Values of the forward graph to whose dtypes their gradients are converted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -166,6 +169,24 @@ class Scope:
             self.place = self.places.any_of(doubtful, self.place)
         outputs = [output for output in step.outputs if output in self.gradients]
         self.gradients.update(zip(outputs, here, strict=True))
+        for output in outputs:
+            if output in self.way.converted:
+                self.gradients[output] = self._converted(output, self.gradients[output], self.place)
+
+    def _converted(self, value: Value, gradient: GradientOf, place: Place) -> GradientOf:
+        """``gradient``, if it is there, in the dtype of ``value``."""
+        if not isinstance(gradient, Value) or not isinstance(gradient.type, TensorType):
+            return gradient
+        with self.graph.inserting_at_end(place.block):
+            return structures.in_dtype_of(self, gradient, self.places.unwrapped(self.mirror(value)))
+
+    def result(self, value: Value) -> GradientOf | None:
+        """The gradient of ``value``, an input of the graph."""
+        gradient = self.gradients.get(value)
+        if value not in self.way.converted or not isinstance(gradient, Value):
+            return gradient
+        there = self.places.open(gradient)
+        return self._converted(value, there, self.places.place_of(there))
 
     def _step(self, step: Step) -> None:
         if step.formula is not None:
@@ -287,12 +308,16 @@ def go_back(
     wanted: Sequence[Value],
     *,
     may_be_missing: bool = False,
+    one_dtype: bool = True,
 ) -> Backward:
     """The backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of ``needed``.
 
-    Where gradients of roots ``may_be_missing``, they may be None.
+    Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
+    are of one dtype.
     """
     way = Way(needed)
+    if not one_dtype or introduces_dtypes(forward):
+        way.converted = values_to_convert(steps) & needed
     scope = Scope(way, forward.block, way.graph.block)
     for root in roots:
         type = root.type if isinstance(root.type, TensorType) else gradient_type(root.type)
@@ -300,7 +325,7 @@ def go_back(
         scope.add(root, way.graph.add_input("grad", optional(type) if is_optional else type))
     scope.go_back(steps)
     for value in wanted:
-        gradient = scope.of(value)
+        gradient = scope.result(value)
         if gradient is None:
             way.graph.add_output(constant(way.graph, None, NONE))
         else:

@@ -24,7 +24,7 @@ _OF_SIZES: Final = frozenset(
         *("aten::is_floating_point", "aten::is_complex", "aten::__getitem__", "prim::ListConstruct"),
         *("autodiff::size_unless_equal", "autodiff::sizes_of", "autodiff::ratio", "autodiff::negated"),
         *("autodiff::inverse_order", "autodiff::padded_repeats", "autodiff::as_row", "autodiff::last_two"),
-        *("autodiff::variance_factor",),
+        *("autodiff::variance_factor", "autodiff::dtype_of"),
     }
 )
 """Kinds whose results follow from sizes, dtypes and numbers that go in."""

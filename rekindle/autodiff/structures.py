@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rekindle.autodiff.places import GradientOf, gradient_type, optional
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import NONE, TENSOR, DictType, ListType, TensorType, TupleType, Type
+from rekindle.ir.types import INT, NONE, TENSOR, DictType, ListType, TensorType, TupleType, Type
 from rekindle.passes.constants import constant_int
 
 if TYPE_CHECKING:
@@ -157,8 +157,16 @@ def _slice(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
 
 
 def _fitted(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
-    dtype = scope.graph.insert("prim::dtype", [scope.mirror(node.inputs[1])])
-    return [None, scope.graph.insert("aten::to", [gradient, dtype])]
+    return [None, in_dtype_of(scope, gradient, scope.mirror(node.inputs[1]))]
+
+
+def _in_dtype(scope: Scope, node: Node, gradient: Value) -> list[Value | None]:
+    return [in_dtype_of(scope, gradient, scope.mirror(node.inputs[0]))]
+
+
+def in_dtype_of(scope: Scope, gradient: Value, value: Value) -> Value:
+    """Insert what converts ``gradient`` to the dtype of ``value``."""
+    return scope.insert("autodiff::in_dtype", [gradient, scope.insert("autodiff::dtype_of", [value], INT)])
 
 
 _OWN: Final[dict[str, Callable[[Scope, Node, Value], list[Value | None]]]] = {
@@ -170,6 +178,7 @@ _OWN: Final[dict[str, Callable[[Scope, Node, Value], list[Value | None]]]] = {
     "autodiff::only_at": _only_at,
     "autodiff::with_room": _with_room,
     "autodiff::fitted": _fitted,
+    "autodiff::in_dtype": _in_dtype,
     "autodiff::entries_of": _entries_of,
     "autodiff::values_of": _values_of,
     "autodiff::second_of": _second_of,

@@ -68,11 +68,11 @@ backward log_sigmoid(grad, self, buffer) -> self:
 backward _prelu_kernel(grad, self, weight) -> self, weight:
     return torch._prelu_kernel_backward(grad, self, weight)
 
-backward softmax.int(grad, self, dim, result) -> self:
-    return torch._softmax_backward_data(grad, result, dim, self.dtype)
+backward softmax.int(grad, dim, result) -> self:
+    return torch._softmax_backward_data(grad, result, dim, result.dtype)
 
-backward log_softmax.int(grad, self, dim, result) -> self:
-    return torch._log_softmax_backward_data(grad, result, dim, self.dtype)
+backward log_softmax.int(grad, dim, result) -> self:
+    return torch._log_softmax_backward_data(grad, result, dim, result.dtype)
 
 backward _softmax(grad, self, dim, result) -> self:
     return torch._softmax_backward_data(grad, result, dim, self.dtype)

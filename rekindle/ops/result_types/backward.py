@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import sizes
 from rekindle.ops.result_types.call import Call, Sizes
-from rekindle.ops.result_types.dtypes import agreement, first, only_floating
+from rekindle.ops.result_types.dtypes import agreement, first, only_floating, unknown
 from rekindle.ops.result_types.facts import Fact
 from rekindle.ops.result_types.rules import SOME, Result, Rule, Rules, each, tensor, unknown_sizes
 
@@ -102,6 +102,7 @@ OWN_RULES: Final[Rules] = {
     "autodiff::fitted": tensor(agreement("self"), sizes.like("self"), flow=SOME),
     "autodiff::unit": tensor(agreement("like"), sizes.like("like"), flow=SOME),
     "autodiff::seed": tensor(agreement("value"), sizes.like("value"), flow=SOME),
+    "autodiff::in_dtype": tensor(unknown, sizes.like("gradient"), flow=SOME),
     "autodiff::or_zeros": _or_zeros,
     "autodiff::plus": _sum,
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.gradient import reverse_mode
 from rekindle.autodiff.segments import segment_loops
 from rekindle.autodiff.steps import needing_gradients, steps_of
@@ -63,7 +64,9 @@ def way_back(
     needed = needing_gradients(steps, wanted)
     chosen = range(len(graph.outputs)) if among is None else among
     roots = [index for index in chosen if graph.outputs[index] in needed]
-    read, back = reverse_mode(graph, steps, needed, roots, wanted, segments=segments)
+    tensors = [value.type for value in graph.inputs if may_hold_tensor(value.type)]
+    one_dtype = len(tensors) < 2 and all(isinstance(type, TensorType) for type in tensors)
+    read, back = reverse_mode(graph, steps, needed, roots, wanted, segments=segments, one_dtype=one_dtype)
     results = list(graph.outputs)
     for index in reversed(range(len(results))):
         graph.block.erase_output(index)

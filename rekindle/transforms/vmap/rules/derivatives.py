@@ -47,6 +47,9 @@ batch own.fitted(self, value):
         raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {other}")
     return torch.to(value, self.dtype)
 
+batch own.in_dtype(gradient, dtype):
+    return own.in_dtype(gradient, dtype)
+
 batch own.plus(a, b):
     return a if b is None else a + b
 

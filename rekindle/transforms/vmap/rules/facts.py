@@ -67,7 +67,7 @@ UNCHANGED: Final = frozenset(
         *("prim::dtype", "prim::device", "prim::layout", "prim::is_cuda", "prim::is_cpu", "prim::is_xla"),
         *("prim::is_xpu", "prim::is_mtia", "prim::is_sparse", "prim::is_sparse_csr", "prim::is_mkldnn"),
         *("prim::is_mps", "prim::is_quantized", "prim::is_vulkan", "prim::is_ipu", "prim::is_meta"),
-        *("prim::is_nested", "prim::requires_grad", "prim::itemsize", "prim::name"),
+        *("prim::is_nested", "prim::requires_grad", "prim::itemsize", "prim::name", "autodiff::dtype_of"),
         *("aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::is_conj", "aten::is_neg"),
         *(
             "aten::__is__",

@@ -1,0 +1,147 @@
+"""Where the gradient of a value may be of another dtype than the value, and is converted, as PyTorch's autograd does.
+
+.. code-block:: text
+
+    %y : Tensor = aten::mul(%x, %w)     becomes     %1 : Tensor = aten::mul(%grad, %w)
+                                                    %2 : Tensor = autodiff::in_dtype(%1, %dtype_of_x)
+
+The gradient of the product is of the dtype that the factors are promoted to. Where a factor may be of another one, its
+gradient is converted before an operator gets it that takes tensors of one dtype alone, such as products of matrices and
+layers, and before it is a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.steps import Step, turns_of
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import NONE, OptionalType, TensorType, Type
+
+_OF_ONE_DTYPE: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "outer", "ger", "addmm", "addmv", "addbmm", "baddbmm"),
+        *("linear", "bilinear", "einsum", "tensordot", "linalg_multi_dot", "chain_matmul", "kron", "cross"),
+        *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"),
+        *("embedding", "embedding_bag", "index_select", "gather", "masked_select", "take", "take_along_dim", "index"),
+        *("scatter", "scatter_add", "index_add", "index_copy", "cdist", "scaled_dot_product_attention", "prelu"),
+        *("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "grid_sampler", "rms_norm"),
+    )
+)
+"""Operators whose arguments with gradients are of the dtype of the result."""
+
+_ARITHMETIC: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("add", "sub", "rsub", "mul", "div", "neg", "where", "maximum", "minimum", "abs", "reciprocal", "pow"),
+        *("exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "square", "clone", "sum", "mean", "relu"),
+        *("tanh", "sigmoid", "silu", "hardtanh", "relu6", "hardswish", "hardsigmoid", "softplus", "leaky_relu"),
+    )
+)
+"""Operators whose formulas are arithmetic that promotes its operands."""
+
+_CONVERTS: Final = frozenset({"aten::to", "aten::type_as", "aten::_to_copy"})
+"""Operators whose formulas convert gradients themselves."""
+
+
+def introduces_dtypes(graph: Graph) -> bool:
+    """Whether a tensor in ``graph`` may be of another dtype than the floats that the graph takes."""
+    return any(node.kind in _CONVERTS or _has_dtype(node) or _is_new(node) for node in graph.all_nodes())
+
+
+def _has_dtype(node: Node) -> bool:
+    schema = node.schema
+    index = None if schema is None else schema.argument_index("dtype")
+    return index is not None and index < len(node.inputs) and node.inputs[index].type != NONE
+
+
+def _is_new(node: Node) -> bool:
+    """Whether ``node`` makes a tensor of no other: of the default dtype, if nothing else is said."""
+    if node.kind.startswith("prim::") and node.kind != "prim::NumToTensor":
+        return node.kind == "prim::Constant" and isinstance(node.output.type, TensorType)
+    takes = any(may_hold_tensor(value.type) for value in node.inputs)
+    return not takes and any(isinstance(output.type, TensorType) for output in node.outputs)
+
+
+def values_to_convert(steps: Sequence[Step]) -> set[Value]:
+    """The tensors whose gradients may be of other dtypes than they are themselves, and have to be converted: those that
+    the graph takes, and results of operators whose formulas do more than promoting arithmetic."""
+    made_by = {output: step for step in _every(steps) for output in step.outputs}
+    pending = [value for step in _every(steps) if _promotes(step) for value in step.inputs if _is_tensor(value.type)]
+    found, seen = set(), set(pending)
+    while pending:
+        value = pending.pop()
+        step = made_by.get(value)
+        if step is not None and step.formula is not None and step.formula.schema.name in _CONVERTS:
+            continue
+        if step is not None and _takes_any_dtype(step):
+            sources = [each for each in step.inputs if _is_tensor(each.type)]
+        else:
+            sources = _sources(value)
+            if not sources:
+                found.add(value)
+        for source in sources:
+            if source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return found
+
+
+def _takes_any_dtype(step: Step) -> bool:
+    """Whether the formula of ``step`` computes with a gradient of any dtype."""
+    if step.formula is None:
+        return False
+    schema = step.formula.schema
+    return schema.name in _ARITHMETIC or any(result.alias is not None for result in schema.returns)
+
+
+def _every(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        for inner in step.blocks:
+            yield from _every(inner)
+
+
+def _promotes(step: Step) -> bool:
+    """Whether tensors that ``step`` takes may be of other dtypes than what it gives."""
+    if step.formula is None:
+        return step.node is not None and step.node.kind == "prim::ListConstruct"
+    if step.formula.schema.name in _OF_ONE_DTYPE or step.formula.schema.name in _CONVERTS:
+        return False
+    tensors = [value.type for value in step.inputs if _is_tensor(value.type)]
+    if _are_known_as_one([*tensors, *(output.type for output in step.outputs)]):
+        return False
+    dtype = step.values.get("dtype")
+    return len(tensors) > 1 or (dtype is not None and dtype.type != NONE)
+
+
+def _is_tensor(type: Type) -> bool:
+    return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
+
+
+def _are_known_as_one(types: Sequence[Type]) -> bool:
+    dtypes = {type.dtype if isinstance(type, TensorType) else None for type in types}
+    return len(dtypes) == 1 and None not in dtypes
+
+
+def _sources(value: Value) -> list[Value]:
+    """The values that ``value`` may be, by branches, loops and casts."""
+    node = value.node
+    if node.kind == "prim::If":
+        return [block.outputs[value.offset] for block in node.blocks]
+    if node.kind in ("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"):
+        return [node.inputs[0]]
+    loop = node
+    if node.kind == "prim::Param" and node.owning_block is not None and node.owning_block.owning_node is not None:
+        loop = node.owning_block.owning_node
+    if loop.kind != "prim::Loop":
+        return []
+    return [
+        source
+        for start, inside, following, output in turns_of(loop)
+        if value is inside or value is output
+        for source in (start, following)
+    ]
