@@ -95,6 +95,13 @@ def _of_floats(node: Node) -> bool:
     return all(_is_number(each.type) for each in node.inputs)
 
 
+def _formats(node: Node) -> bool:
+    """Formats with specifications, which not every value has."""
+    template = _constant(node.inputs[0])
+    plain = {"aten::format": ":", "aten::percentFormat": "%"}[node.kind]
+    return not isinstance(template, str) or plain in template.replace("%s", "").replace("%r", "")
+
+
 def _item(node: Node) -> bool:
     """Elements of lists and dicts, unless the list is known to be long enough."""
     container = node.inputs[0]
@@ -177,6 +184,7 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
         ),
         _of_floats,
     ),
+    **dict.fromkeys(("aten::format", "aten::percentFormat"), _formats),
     "aten::__getitem__": _item,
     "prim::ListUnpack": _unpacks,
     **dict.fromkeys(("prim::min", "prim::max"), _of_a_list),

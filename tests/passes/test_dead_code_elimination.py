@@ -125,3 +125,16 @@ def logarithm(x: Union[int, float]) -> None:
 def test_an_int_or_a_float_raises() -> None:
     with pytest.raises(ValueError, match=r"^math domain error$"):
         rekindle.script(logarithm)(0)
+
+
+def formatted(x: float) -> int:
+    f"{x} {x!r}"
+    f"{x:03d}"
+    return 1
+
+
+def test_a_format_that_the_value_does_not_have_raises() -> None:
+    compiled = rekindle.script(formatted)
+    with pytest.raises(ValueError, match=r"^Unknown format code 'd' for object of type 'float'$"):
+        compiled(0.5)
+    assert len(list(compiled.graph.find_nodes("aten::format"))) == 1
