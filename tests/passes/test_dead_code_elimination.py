@@ -128,8 +128,8 @@ def test_an_int_or_a_float_raises() -> None:
 
 
 def formatted(x: float) -> int:
-    f"{x} {x!r}"
-    f"{x:03d}"
+    _ = f"{x} {x!r}"
+    _ = f"{x:03d}"
     return 1
 
 
