@@ -24,7 +24,7 @@ from rekindle.ir.types import (
     Type,
     UnionType,
     is_open_number,
-    join_values,
+    join_any,
     number_beside_tensor,
     number_members,
     union,
@@ -74,7 +74,7 @@ def as_float(emitter: ExpressionEmitter, value: Value, range: SourceRange) -> Va
 
 
 def emit_extreme(emitter: ExpressionEmitter, name: str, values: Sequence[Value], expr: BinOp) -> Value:
-    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, or of Tensors and numbers.
+    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, of Tensors and numbers, of texts, lists or tuples.
 
     The result is the operand itself.
     """
@@ -83,8 +83,7 @@ def emit_extreme(emitter: ExpressionEmitter, name: str, values: Sequence[Value],
     for value in others:
         better = emitter.to_bool(emitter.binary(operator, value, found, expr), expr.range)
         node, _, _ = emitter.branch(expr.range, better, Refinements(), _constant(value), _constant(found))
-        joined = join_values(unshaped(value.type), unshaped(found.type))
-        assert joined is not None
+        joined = join_any(unshaped(value.type), unshaped(found.type))
         output = node.add_output(union((unshaped(value.type), unshaped(found.type))))
         found = output if output.type == joined else emitter.environment.cast(output, joined, expr.range)
     return found

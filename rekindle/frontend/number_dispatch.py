@@ -35,15 +35,13 @@ from rekindle.ir.types import (
     DictType,
     ListType,
     TensorType,
-    TupleType,
     Type,
     UnionType,
     is_open_number,
-    join_values,
+    join_any,
     may_be_bool,
     number_beside_tensor,
     number_members,
-    unify,
     unshaped,
 )
 
@@ -269,12 +267,4 @@ def _emit_branches(
             result = emit(taken) if is_first else _emit_branches(others, number, keeps_bool, range, graph, emit)
             block.add_output(result)
     one, other = (block.outputs[0].type for block in node.blocks)
-    return node.add_output(_join(one, other))
-
-
-def _join(one: Type, other: Type) -> Type:
-    if isinstance(one, TupleType) and isinstance(other, TupleType) and len(one.elements) == len(other.elements):
-        return TupleType(tuple(map(_join, one.elements, other.elements)))
-    joined = join_values(one, other) or unify(unshaped(one), unshaped(other), default_to_union=True)
-    assert joined is not None
-    return joined
+    return node.add_output(join_any(unshaped(one), unshaped(other)))

@@ -369,7 +369,8 @@ class PythonOperatorEmitter(IterationEmitter):
         for index in range(1, len(values)):
             values[index], values[0] = self.present_operands(operator, values[index], values[0], call.range)
         types = [value.type for value in values]
-        if self.graph.none_checks is not None and is_mixed(types):
+        is_compared = is_mixed(types) or any(isinstance(type, (StringType, TupleType, ListType)) for type in types)
+        if self.graph.none_checks is not None and is_compared:
             comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
             return SimpleValue(emit_extreme(self, name, values, comparison))
         return self._of_operands(call, *values)

@@ -5,6 +5,8 @@
 - ``()`` for a list of ints, and a list of tensors where some may be None;
 - ``torch.nonzero(x, as_tuple=True)``;
 - ``out=(values, indices)``, and ``out=None``;
+- ``d.get(key, default)`` and ``d.pop(key, default)`` with a default of another type than the values;
+- an int put into a list or a dict that is declared to hold floats;
 - ``text.split(maxsplit=1)``, ``text.startswith(("a", "b"))``, ``sorted(d)`` of a dict.
 """
 
@@ -32,7 +34,9 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     is_python_key,
+    join_any,
     optional,
+    unshaped,
     without_none,
 )
 
@@ -47,6 +51,9 @@ _RENAMED: Final = {
 }
 """What Python calls the arguments of operators that have other names for them."""
 
+_PUTTING: Final = frozenset({"aten::append", "aten::insert", "aten::_set_item", "aten::setdefault"})
+"""Operators whose last argument is put into a list or a dict."""
+
 _FEATURES: Final = ListType(optional(TENSOR))
 
 
@@ -60,7 +67,16 @@ def call_as_python_does(
 ) -> Value | None:
     """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
     as far as is known here."""
+    is_python = graph.none_checks is not None and not kwargs
+    if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
+        found = _or_default(range, graph, kind, self_value, *args)
+        if found is not None:
+            return found
     owner = self_value or (args[0] if args else None)
+    if owner is not None and kind in _PUTTING and is_python:
+        number = _as_element(graph, owner.type, args[-1])
+        if number is not None:
+            return insert_builtin_call(range, graph, kind, [*args[:-1], number], kwargs, self_value)
     if owner is not None and isinstance(owner.type, DictType) and is_python_key(owner.type.key):
         return insert_builtin_call(range, graph, f"python::{kind.partition('::')[2]}", args, kwargs, self_value)
     named = {item.name: item for item in kwargs}
@@ -94,6 +110,37 @@ def call_as_python_does(
             return made
         return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
     return None
+
+
+def _as_element(graph: Graph, owner: Type, item: CallArgument) -> CallArgument | None:
+    """An int or a bool as one of the numbers that a list or a dict holds; None if it is none."""
+    wanted = owner.element if isinstance(owner, ListType) else owner.value if isinstance(owner, DictType) else None
+    if wanted not in (FLOAT, INT) or item.type not in (INT, BOOL) or item.type == wanted:
+        return None
+    kind = "aten::Float" if wanted == FLOAT else "aten::Int"
+    return replace(item, value=graph.insert(kind, [item.materialise(graph)], range=item.range))
+
+
+def _or_default(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    owner: CallArgument,
+    key: CallArgument,
+    default: CallArgument,
+) -> Value | None:
+    """What a dict has under a key, or else the default, as it is; None where the key is not one of the dict's."""
+    if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
+        return None
+    library = "python" if is_python_key(owner.type.key) else "aten"
+    taken = f"{library}::{'pop' if kind == 'aten::pop' else '__getitem__'}"
+    values = [each.materialise(graph) for each in (owner, key, default)]
+    is_there = graph.insert(f"{library}::__contains__", values[:2], range=range)
+    node = graph.insert_node(graph.create("prim::If", [is_there], outputs=0, range=range))
+    with graph.inserting_at_end(node.add_block()):
+        node.blocks[0].add_output(graph.insert(taken, values[:2], range=range))
+    node.add_block().add_output(values[2])
+    return node.add_output(join_any(*(unshaped(block.outputs[0].type) for block in node.blocks)))
 
 
 def _into(

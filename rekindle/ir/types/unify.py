@@ -124,6 +124,15 @@ def join_values(a: Type, b: Type) -> Type | None:
     return join_numbers(a, b) or _join_with_tensor(a, b)
 
 
+def join_any(a: Type, b: Type) -> Type:
+    """Return the type of a value that is an ``a`` or a ``b``: a Union where no other type has both."""
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
+        return TupleType(tuple(map(join_any, a.elements, b.elements)))
+    joined = join_values(a, b) or unify(a, b, default_to_union=True)
+    assert joined is not None
+    return joined
+
+
 def _join_with_tensor(a: Type, b: Type) -> Type | None:
     """Return the type of a Tensor or a number, if the one may be a Tensor and the other is a number or may be one."""
     numbers = [number for type in (a, b) if (number := number_beside_tensor(type)) is not None]

@@ -1,0 +1,96 @@
+"""Defaults of other types than the values of a dict, and extremes of what is no number: Python's results."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Dict, List, Optional
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle
+
+
+def got_number(d: Dict[str, float], k: str):
+    return d.get(k, 0), d.get(k, None), d.get(k), d.get(k, "none"), d.get(k, 2.5)
+
+
+def got_optional(d: Dict[str, float], k: str) -> Optional[float]:
+    found = d.get(k, None)
+    return None if found is None else found * 2
+
+
+def popped(d: Dict[str, float], k: str):
+    return d.pop(k, None), d.pop(k, 0), d.pop("b", 7), d
+
+
+def of_literals(d: Dict[str, float], k: str):
+    numbers = {"a": 1.5}
+    numbers["b"] = 1
+    lists = {"a": [1]}
+    return numbers, numbers.get(k, 0), numbers.pop(k, None), lists.get(k, []), lists.get(k, None), lists.pop(k, [2])
+
+
+def of_tensors(d: Dict[str, float], k: str):
+    tensors = {"a": torch.ones(2)}
+    return tensors.get(k, 0), tensors.get("zz", None), tensors.pop(k, torch.zeros(1)) + 1
+
+
+def of_ints(d: Dict[str, float], k: str):
+    names = {1: 2}
+    return names.get(1, 0.5), names.get(3, 0.5), names.pop(1, 0.5), names.pop(7, 0.5), names.get(9, "a")
+
+
+def of_tuples(d: Dict[str, float], k: str):
+    places = {(1, "a"): 2.0}
+    return places.get((1, k), 0), places.pop((1, k), None), len(places)
+
+
+def counted(d: Dict[str, float], k: str):
+    counts = {}
+    for letter in k + "ab":
+        counts[letter] = counts.get(letter, 0) + 0.5
+    return counts
+
+
+def extremes(d: Dict[str, float], k: str):
+    return max(k, "b"), min("a", k, "c"), max((1, 2), (1, 3)), min([1, 2], [0, 5], [3]), max((1, k), (1, "b"))
+
+
+PROGRAMS = (got_number, got_optional, popped, of_literals, of_tensors, of_ints, of_tuples, counted, extremes)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("key", ["a", "q"])
+def test_programs(program: Callable[..., Any], key: str) -> None:
+    given = {"a": 1.5, "b": 2.0}, {"a": 1.5, "b": 2.0}
+    compiled = rekindle.script(program)
+    for _ in range(3):
+        assert repr(compiled(copy.deepcopy(given[0]), key)) == repr(program(copy.deepcopy(given[1]), key))
+
+
+def put(d: Dict[str, float], xs: List[float], ns: List[int], n: int) -> Dict[str, float]:
+    d["n"] = n
+    d.setdefault("m", 2)
+    xs.append(n)
+    xs.insert(0, 4)
+    xs[1] = True
+    ns.append(True)
+    return d
+
+
+def test_ints_become_the_floats_that_a_list_or_a_dict_is_declared_to_hold() -> None:
+    floats, ints = [0.5, 1.5], [1]
+    assert repr(rekindle.script(put)({}, floats, ints, 3)) == "{'n': 3.0, 'm': 2.0}"
+    assert repr((floats, ints)) == "([4.0, 1.0, 1.5, 3.0], [1, 1])"
+
+
+def put_float(ns: List[int], x: Tensor) -> None:
+    ns.append(0.5)
+
+
+def test_a_float_in_a_list_of_ints_is_refused() -> None:
+    with pytest.raises(rekindle.errors.CompileError, match=r"type variable 't' cannot be both int and float"):
+        rekindle.script(put_float)
