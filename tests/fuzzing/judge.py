@@ -24,7 +24,7 @@ from tests.fuzzing.known import Undeclared, deviating, order_row, row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
-from tests.fuzzing.witness import gradients_of_call, is_undefined
+from tests.fuzzing.witness import gradients_of_call, gradients_of_call_by_forward, is_undefined, without_zeros
 
 Stage = Callable[[str], None]
 
@@ -332,16 +332,20 @@ def _judged(
 
 
 def _has_no_gradient(seen: Observation, expected: Observation, loaded: Loaded, number: int) -> bool:
-    """Whether forward mode disagrees with the gradients of eager Python too, where those that were seen do."""
+    """Whether the witnesses disagree with the gradients of eager Python too, where those that were seen do."""
 
-    def witness() -> list[torch.Tensor]:
+    def before() -> tuple[Any, tuple[Any, ...]]:
         subject, calls, order = loaded.subject, loaded.calls, _order(loaded)
         for each in order[:number]:
             with contextlib.suppress(Exception):
                 subject(*calls[each]())
-        return gradients_of_call(subject, calls[order[number]]())
+        return subject, calls[order[number]]()
 
-    return is_undefined(seen.gradients, expected.gradients, [witness])
+    witnesses = [
+        lambda: gradients_of_call_by_forward(*before()),
+        without_zeros(lambda: gradients_of_call(*before())),
+    ]
+    return is_undefined(seen.gradients, expected.gradients, witnesses)
 
 
 def _unoptimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:

@@ -31,6 +31,21 @@ class Noise(TorchDispatchMode):
         return result
 
 
+class ZerosAnnihilate(TorchDispatchMode):
+    """In backward passes, where a zero says that there is no gradient, zero times or divided by anything is zero."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = str(func._schema.name)
+        is_backward = torch._C._current_graph_task_id() != -1
+        if name not in ("aten::mul", "aten::div") or not is_backward or not result.is_floating_point():
+            return result
+        operands = args[:2] if name == "aten::mul" else args[:1]
+        for operand in tensors_in(list(operands)):
+            result = torch.where(operand == 0, torch.zeros_like(result), result)
+        return result
+
+
 _EXACT = frozenset(
     {
         "clone",

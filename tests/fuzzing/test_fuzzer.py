@@ -185,6 +185,7 @@ WAYS = ('unoptimised', 'optimised')
 _UNDEFINED = {
     "jvp": ("y.neg().logsumexp(0)", "torch.zeros(0)"),
     "jvp of a layer": ("F.layer_norm((y + 100).float(), y.shape[1:])", "torch.tensor([[1.5, 0], [1.0, 0.1]])"),
+    "optimised with roots": ("torch.cat([y.sqrt(), y.sqrt()[1:]])", "torch.tensor([0.0, -0.1]).requires_grad_()"),
     "optimised": (
         "torch.cat([(y.sort()[0] * y.sort(-1)[0])[:1], y.sort()[0] * y.sort(-1)[0]])",
         "torch.tensor([[1.0, 1.5], [4.5, math.inf]]).requires_grad_()",

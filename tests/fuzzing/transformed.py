@@ -14,7 +14,15 @@ import rekindle
 from rekindle.errors import CompileError
 from tests.fuzzing.comparison import Difference, difference, snapshot, tensors_in
 from tests.fuzzing.program import Loaded
-from tests.fuzzing.witness import Run, forward_gradients, is_undefined, mapped, reverse_tangents, with_noise
+from tests.fuzzing.witness import (
+    Run,
+    forward_gradients,
+    is_undefined,
+    mapped,
+    reverse_tangents,
+    with_noise,
+    without_zeros,
+)
 
 Outcome = tuple[str, Difference, int]
 """The class of failure, what differs, the number of the call."""
@@ -121,8 +129,12 @@ _REFUSAL: Final = "vmap: "
 
 def _witnesses(subject: Any, arguments: tuple[torch.Tensor, ...], reference: Any, other: Any) -> list[Run]:
     # PyTorch crashes where a dispatch mode, as the noise is one, works in forward mode
-    noisy = other if reference is _forward else reference
-    runs = with_noise(lambda: _detached(noisy(subject, snapshot(arguments))))
+    backward = other if reference is _forward else reference
+
+    def run() -> Any:
+        return _detached(backward(subject, snapshot(arguments)))
+
+    runs = [without_zeros(run), *with_noise(run)]
     return runs if other is None else [lambda: _detached(other(subject, snapshot(arguments))), *runs]
 
 

@@ -14,7 +14,7 @@ import torch
 from torch.autograd import forward_ad
 
 from tests.fuzzing.comparison import difference, snapshot, tensors_in, tolerance_of
-from tests.fuzzing.noise import Noise
+from tests.fuzzing.noise import Noise, ZerosAnnihilate
 
 Run = Callable[[], Any]
 
@@ -87,8 +87,25 @@ def _along(run: Any, at: tuple[torch.Tensor, ...], tangents: list[torch.Tensor],
         return total
 
 
-def gradients_of_call(subject: Any, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
-    """The gradients of half the sum of the results, for the arguments that require one, by forward mode."""
+def without_zeros(run: Run) -> Run:
+    """``run``, in whose backward passes zeros are no gradients."""
+
+    def witness() -> Any:
+        with ZerosAnnihilate():
+            return run()
+
+    return witness
+
+
+def gradients_of_call(subject: Any, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+    """The gradients of half the sum of the results, for the arguments that require one."""
+    leaves = [each for each in tensors_in(list(arguments)) if each.requires_grad]
+    roots = [each for each in tensors_in(subject(*arguments)) if each.requires_grad]
+    return list(torch.autograd.grad(roots, leaves, [torch.full_like(each, 0.5) for each in roots], allow_unused=True))
+
+
+def gradients_of_call_by_forward(subject: Any, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
+    """The same by forward mode."""
     leaves = [each for each in tensors_in(list(arguments)) if each.requires_grad]
 
     def run(given: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:

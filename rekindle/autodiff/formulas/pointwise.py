@@ -396,5 +396,9 @@ backward special_i1(grad, self, result) -> self:
 constant eq.Tensor, eq.Scalar, ne.Tensor, ne.Scalar, lt.Tensor, lt.Scalar, le.Tensor, le.Scalar,
     gt.Tensor, gt.Scalar, ge.Tensor, ge.Scalar, isnan, isinf, isfinite, isposinf, isneginf, signbit,
     logical_and, logical_or, logical_not, logical_xor, zeros_like, ones_like, full_like, empty_like,
-    rand_like, randn_like, randint_like, randint_like.low_dtype, detach
+    rand_like, randn_like, randint_like, randint_like.low_dtype, detach, new_full, new_zeros, new_ones, new_empty,
+    new_empty_strided, histc, special_airy_ai, special_bessel_j0, special_bessel_j1, special_bessel_y0,
+    special_bessel_y1, special_modified_bessel_i0, special_modified_bessel_i1, special_modified_bessel_k0,
+    special_modified_bessel_k1, special_scaled_modified_bessel_k0, special_scaled_modified_bessel_k1,
+    special_spherical_bessel_j0
 """

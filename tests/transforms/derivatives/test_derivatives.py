@@ -429,3 +429,14 @@ def test_arguments_that_have_no_gradient() -> None:
     assert str(found.value).splitlines()[0] == (
         "aten::soft_margin_loss is not differentiable with respect to its argument 'target'"
     )
+
+
+def test_what_is_made_like_a_tensor_is_a_constant() -> None:
+    def f(x: Tensor) -> Tensor:
+        made = x.new_full([3], float("inf")) + x.new_zeros(3) + x.new_ones(3) + x.histc(3)
+        return made.clamp(min=0).pow(2).sum() + x.sum()
+
+    x = torch.rand(3)
+    torch.testing.assert_close(rekindle.grad(f)(x), torch.ones(3))
+    torch.testing.assert_close(rekindle.jvp(f)(x, x)[1], x.sum())
+    assert rekindle.grad(f).graph.find_nodes("autodiff::backward_of_call") == []
