@@ -35,7 +35,7 @@ class AliasDb:
         self._tracker = AliasTracker()
         self._rules = AliasRules(self._tracker, is_frozen=is_frozen)
         self._rules.visit_graph(graph)
-        self._finder = EffectsFinder(self._rules)
+        self._finder = EffectsFinder(self._rules, graph)
         self._reordering = Reordering(self._finder.effects_of)
 
     # ----------------------------------------------------------------------------------------------------------- values

@@ -21,6 +21,8 @@ from rekindle.analysis.effects import (
     is_nondeterministic,
     sets_modes,
 )
+from rekindle.analysis.raising import may_raise
+from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Effects
 
@@ -41,6 +43,8 @@ class NodeEffects:
     draws_random: bool = False
     sets_modes: bool = False
     heeds_modes: bool = False
+    may_fail: bool = False
+    """Whether it raises for some numbers, texts or containers, or for a variable that has no value yet."""
 
     def include(self, other: NodeEffects) -> None:
         self.reads |= other.reads
@@ -49,6 +53,7 @@ class NodeEffects:
         self.draws_random |= other.draws_random
         self.sets_modes |= other.sets_modes
         self.heeds_modes |= other.heeds_modes
+        self.may_fail |= other.may_fail
 
     def conflicts_with(self, other: NodeEffects) -> bool:
         """Whether it can be told which of the two came first."""
@@ -59,20 +64,24 @@ class NodeEffects:
             or (self.draws_random and other.draws_random)
             or (self.sets_modes and other.heeds_modes)
             or (self.heeds_modes and other.sets_modes)
+            or (self.may_fail and (other.may_fail or other.has_side_effects))
+            or (self.has_side_effects and other.may_fail)
         )
 
 
 class EffectsFinder:
     """Finds the effects of nodes, and keeps them until the elements change."""
 
-    def __init__(self, rules: AliasRules) -> None:
+    def __init__(self, rules: AliasRules, graph: Graph) -> None:
         self._rules = rules
+        self._graph = graph
         self._tracker = rules.tracker
         self._changes = -1
         self._known: dict[Node, NodeEffects] = {}
         self._written: Memory | None = None
         self._lasting: Memory | None = None
         self._later: NodeEffects | None = None
+        self._uninitialized: set[Value] | None = None
 
     def forget(self) -> None:
         """Find everything anew: the graph has changed."""
@@ -125,6 +134,7 @@ class EffectsFinder:
             draws_random=has_own and (is_nondeterministic(node) or kind in GUARDS),
             sets_modes=has_own and sets_modes(node),
             heeds_modes=has_own and (heeds_modes(node) or kind in GUARDS),
+            may_fail=has_own and (may_raise(node) or self._reads_uninitialized(node)),
         )
         for block in node.blocks:
             self._include_block(found, block)
@@ -140,6 +150,15 @@ class EffectsFinder:
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
         return found
+
+    def _reads_uninitialized(self, node: Node) -> bool:
+        """Whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front of it
+        says that it has a value."""
+        if node.kind in PASSES_ON or node.kind in FRESH:
+            return False
+        if self._uninitialized is None:
+            self._uninitialized = may_be_uninitialized(self._graph)
+        return not self._uninitialized.isdisjoint(node.inputs)
 
     def _own_reads(self, node: Node) -> Memory:
         kind = node.kind

@@ -17,7 +17,6 @@ from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
-from rekindle.frontend.set_values import holds_set
 from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
@@ -30,6 +29,7 @@ from rekindle.ir.types import (
     FunctionType,
     TupleType,
     Type,
+    holds_set,
 )
 from rekindle.ops.values import type_of_value
 from rekindle.program import saving

@@ -24,20 +24,31 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type
+from rekindle.ir.registry import Effects
+from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type, is_python_key
 
 Private = Callable[[str], bool]
 """Whether a variable alone holds its container."""
 
-_VIEWS: Final = ("aten::keys", "aten::values", "aten::items")
-_KEEPS_LENGTH: Final = frozenset({"aten::sort", "aten::reverse"})
-_ONLY_ADDS: Final = frozenset({"aten::_set_item", "aten::setdefault", "aten::update"})
-_LOOKS: Final = frozenset({"aten::len", "aten::__getitem__", "prim::Loop"})
+_VIEWS: Final = ("keys", "values", "items")
+_KEEPS_LENGTH: Final = frozenset({"sort", "reverse"})
+_ONLY_ADDS: Final = frozenset({"_set_item", "setdefault", "update"})
+_LOOKS: Final = frozenset({"len", "__getitem__", "Loop"})
+
+
+def _name(node: Node) -> str:
+    """The name of an operator, which is ``python::keys`` in place of ``aten::keys`` for keys of several types."""
+    return node.kind.partition("::")[2]
+
+
+def library_of_keys(type: Type) -> str:
+    """Whose operators take a dict of the type: those of Python, for keys that TorchScript does not know."""
+    return "python" if isinstance(type, DictType) and is_python_key(type.key) else "aten"
 
 
 def dict_behind(value: Value) -> Value | None:
     """The dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
-    if value.node.kind in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
+    if _name(value.node) in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
         return value.node.inputs[0]
     return None
 
@@ -54,10 +65,11 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
                                                        %e = prim::TupleConstruct(%k, %v)
     """
     container, graph = view.node.inputs[0], loop.graph
-    if view.node.kind == "aten::keys" or not isinstance(container.type, DictType):
+    library = view.node.kind.partition("::")[0]
+    if _name(view.node) == "keys" or not isinstance(container.type, DictType):
         return
     with graph.inserting_before(view.node):
-        keys = graph.insert("aten::keys", [container], range=range)
+        keys = graph.insert(f"{library}::keys", [container], range=range)
     for use in list(view.uses):
         node = use.user
         if node.kind == "aten::len":
@@ -65,8 +77,8 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
         elif node.kind == "aten::__getitem__" and _stands_in(node, loop.blocks[0]):
             with graph.inserting_before(node):
                 key = graph.insert("aten::__getitem__", [keys, node.inputs[1]], range=node.range)
-                item = graph.insert("aten::__getitem__", [container, key], range=node.range)
-                if view.node.kind == "aten::items":
+                item = graph.insert(f"{library}::__getitem__", [container, key], range=node.range)
+                if _name(view.node) == "items":
                     pair = graph.create("prim::TupleConstruct", [key, item], types=[node.output.type], range=range)
                     item = graph.insert_node(pair).output
             node.output.replace_all_uses_with(item)
@@ -92,7 +104,7 @@ def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
     """Whether running ``block`` may take something out of the container ``value``, if it may change its length."""
-    nodes = (node for node in _nodes_within(block) if node.kind not in _ONLY_ADDS)
+    nodes = (node for node in _nodes_within(block) if _name(node) not in _ONLY_ADDS)
     return any(_changes(node, value, block, is_private) for node in nodes)
 
 
@@ -119,12 +131,12 @@ def _changes(node: Node, value: Value, body: Block, is_private: Private) -> bool
 def _lengths_changed(node: Node) -> Iterator[Value]:
     """The containers that ``node`` may make longer or shorter."""
     schema = node.schema
-    if schema is None or not schema.is_mutable or node.kind in _KEEPS_LENGTH:
+    if schema is None or not schema.is_mutable or _name(node) in _KEEPS_LENGTH:
         return
     for value, argument in zip(node.inputs, schema.arguments, strict=False):
         if argument.alias is None or not argument.alias.is_write:
             continue
-        if isinstance(value.type, DictType) or (isinstance(value.type, ListType) and node.kind != "aten::_set_item"):
+        if isinstance(value.type, DictType) or (isinstance(value.type, ListType) and _name(node) != "_set_item"):
             yield value
 
 
@@ -144,7 +156,7 @@ def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
         if inner.kind in ("prim::CallFunction", "prim::CallMethod"):
             if _callee_changes(inner, type, seen):
                 return True
-        elif any(_kind(item.type) == _kind(type) and not _is_new(item) for item in _lengths_changed(inner)):
+        elif any(_kind(_source(item).type) == _kind(type) and not _is_new(item) for item in _lengths_changed(inner)):
             return True
     return False
 
@@ -156,7 +168,7 @@ def _kind(type: Type) -> str:
 
 
 def _same_kind(a: Value, b: Value) -> bool:
-    return _kind(a.type) == _kind(b.type)
+    return _kind(_source(a).type) == _kind(_source(b).type)
 
 
 def _source(value: Value) -> Value:
@@ -189,8 +201,11 @@ def _is_made(node: Node) -> bool:
     """Whether ``node`` makes a container that was not there before."""
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
-    schema = node.schema
-    return schema is not None and bool(schema.returns) and schema.returns[0].alias is None
+    operator = node.operator
+    if operator is None or operator.effects not in (Effects.FROM_SCHEMA, Effects.PURE):
+        return False  # the schemas of ``prim::TupleIndex`` and the like do not say what their results alias
+    returns = operator.schema.returns
+    return bool(returns) and returns[0].alias is None
 
 
 def _is_made_within(value: Value, body: Block) -> bool:
@@ -221,7 +236,7 @@ def _stands_in(node: Node, body: Block) -> bool:
 def _is_new(value: Value) -> bool:
     """Whether ``value`` was made where it stands, and is nowhere else."""
     return _is_made(_source(value).node) and all(
-        use.user.kind in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
+        _name(use.user) in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
     )
 
 

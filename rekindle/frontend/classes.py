@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.inference import Reinference
-from rekindle.frontend.set_values import holds_set
+from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
@@ -222,14 +222,7 @@ class ObjectInMaking(SugaredValue):
                 range,
                 cause=Cause.INVALID_CLASS,
             )
-        if holds_set(type):
-            raise UnsupportedError(
-                f"attribute '{name}' of '{self.type.basename}' is a {type.annotation}; objects hold no sets, since "
-                "Python would see something else in them",
-                range,
-                hint="keep a dict with the elements as keys, or a list",
-                cause=Cause.INVALID_CLASS,
-            )
+        check_attribute(self.type.basename, name, type, range)
         self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
         self.type.add_attribute(name, type, is_declared=is_declared)
 

@@ -35,6 +35,7 @@ from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
+    ANY,
     BOOL,
     COMPLEX,
     FLOAT,
@@ -50,8 +51,10 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionType,
+    holds_set,
     is_open_number,
     join_values,
+    lost_class,
     may_be_bool,
     mismatch_note,
     number_beside_tensor,
@@ -685,10 +688,13 @@ class ExpressionEmitter(Learning):
 
 def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type, range: SourceRange) -> None:
     for index, value in enumerate(values):
+        place = items[index].range if len(items) == len(values) else range
         if not value.type.is_subtype_of(wanted):
-            place = items[index].range if len(items) == len(values) else range
             note = mismatch_note(value.type, wanted)
             raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}{note}", place)
+        if wanted == ANY and holds_set(value.type):
+            lost = lost_class(value.type, wanted)
+            raise TypeMismatchError(f"expected {wanted.annotation} here, and {lost}", place)
 
 
 def _holds_ints(type: Type) -> bool:

@@ -9,7 +9,14 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.changing_loops import dict_behind, error_of, may_change_length, may_delete, read_live
+from rekindle.frontend.changing_loops import (
+    dict_behind,
+    error_of,
+    library_of_keys,
+    may_change_length,
+    may_delete,
+    read_live,
+)
 from rekindle.frontend.emission import LoopKind
 from rekindle.frontend.environment import Frame
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
@@ -32,6 +39,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionBase,
+    is_python_key,
     unify,
     unshaped,
     without_none,
@@ -272,18 +280,27 @@ class LoopEmitter(SubscriptEmitter):
         """Raise before an iteration that finds the container with another length than the loop began with, or a dict
         with other keys."""
         message, error = error_of(container.type)
-        self._check_unchanged(node, "aten::len", container, (message, error), range)
+
+        def keys() -> Value:
+            return self.insert(f"{library_of_keys(container.type)}::keys", range, container)
+
+        def length() -> Value:
+            is_of_python = library_of_keys(container.type) == "python"
+            return self.insert("aten::len", range, keys() if is_of_python else container)
+
+        self._check_unchanged(node, length, (message, error), range)
         if message.startswith("dictionary") and may_delete(node.blocks[0], container, self.environment.is_private):
-            said = ("dictionary keys changed during iteration", error)
-            self._check_unchanged(node, "aten::keys", container, said, range)
+            self._check_unchanged(node, keys, ("dictionary keys changed during iteration", error), range)
 
     def _check_unchanged(
-        self, node: Node, kind: str, container: Value, said: tuple[str, str], range: SourceRange
+        self, node: Node, measured: Callable[[], Value], said: tuple[str, str], range: SourceRange
     ) -> None:
         with self.graph.inserting_before(node):
-            before = self.insert(kind, range, container)
+            before = measured()
         with self.inside(node.blocks[1]):
-            differs = self.insert("aten::ne", range, self.insert(kind, range, container), before)
+            after = measured()
+            of_keys = isinstance(before.type, ListType) and is_python_key(before.type.element)
+            differs = self.insert("python::ne" if of_keys else "aten::ne", range, after, before)
             failing = self.insert_node("prim::If", range, [differs], [])
             with self.inside(failing.add_block()):
                 inputs = [self.graph.insert_constant(text, range=range) for text in said]
@@ -356,7 +373,7 @@ class LoopEmitter(SubscriptEmitter):
         if not element.type.is_subtype_of(type.element):
             common = unify(type.element, element.type, default_to_union=True)
             if result.uses and common is not None and self.loop is not LoopKind.LOOP:
-                result.set_type(ListType(common))  # an unrolled loop: the first elements were of a narrower type
+                _widen_list(result, ListType(common))  # an unrolled loop: the first elements were of a narrower type
             else:
                 raise TypeMismatchError(
                     f"the elements must be of one type, got {type.element.annotation} and {element.type.annotation}",
@@ -519,3 +536,11 @@ class LoopEmitter(SubscriptEmitter):
 
 
 _indices = range
+
+
+def _widen_list(result: Value, type: Type) -> None:
+    """Let a list that was made here, and what ``append`` returned of it, have a wider type."""
+    result.set_type(type)
+    for use in result.uses:
+        if use.user.kind == "aten::append":
+            use.user.output.set_type(type)

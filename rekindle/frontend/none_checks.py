@@ -115,6 +115,8 @@ class CheckedOptionals:
         if value.type != NUMBER:
             cast = graph.create("prim::unchecked_cast", [value], types=[NUMBER], range=range)
             value = graph.insert_node(cast).output
+        if type == NUMBER:
+            return value
         convert = library_function(f"number_as_{type}")
         return convert.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
 

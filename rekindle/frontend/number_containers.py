@@ -45,16 +45,16 @@ def as_containers_of_numbers(
         joined = len(others) == 1 and isinstance(others[0], ListType) and join_values(owner.element, others[0].element)
         if joined != owner.element or others[0] == owner:
             return kind, itself, args
-        return kind, itself, [_as(args[-1], ListType(owner.element), graph, range)]
+        return kind, itself, [_as(args[-1], owner.element, graph, range)]
     if isinstance(owner, ListType) and name in _OF_LISTS and not owner.is_tuple:
         if not _may_differ(owner.element, [_element(type) for type in others]):
             return kind, itself, args
-        cast = [_as(item, ListType(NUMBER, item.type.python), graph, range) for item in given]
+        cast = [_as(item, NUMBER, graph, range) for item in given]
     elif isinstance(owner, DictType) and name in _OF_DICTS and not owner.is_set and others:
         is_writing = name in ("_set_item", "setdefault")
         if is_writing or is_open_number(owner.key) or not _may_differ(owner.key, others[:1]):
             return kind, itself, args
-        cast = [_as(given[0], DictType(NUMBER, owner.value, owner.python), graph, range), *given[1:]]
+        cast = [_as(given[0], NUMBER, graph, range), *given[1:]]
     else:
         return kind, itself, args
     rest = cast if itself is None else cast[1:]
@@ -71,9 +71,14 @@ def _may_differ(type: Type, others: Sequence[Type]) -> bool:
     return all(number_members(item) is not None for item in found) and any(map(is_open_number, found))
 
 
-def _as(item: CallArgument, type: Type, graph: Graph, range: SourceRange) -> CallArgument:
-    """The list or dict as one of any numbers, for an operator that puts nothing into it."""
-    if item.value is None or not isinstance(item.type, (ListType, DictType)) or item.type == type:
+def _as(item: CallArgument, number: Type, graph: Graph, range: SourceRange) -> CallArgument:
+    """The list, or the dict with such keys, as one of other numbers, for an operator that puts nothing into it; a
+    number itself."""
+    if item.value is None or not isinstance(item.type, (ListType, DictType)):
+        return item
+    others = item.type.contained[1:]
+    type = item.type.with_contained([number, *others])
+    if item.type == type:
         return item
     value: Value = item.value
     cast = graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output

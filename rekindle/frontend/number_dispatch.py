@@ -255,7 +255,10 @@ def _emit_branches(
     """Emit the call for the first of ``types`` if the number is of it, else for the others."""
     first, *others = types
     if not others:
-        return emit(_NumberAs(number, first, True))
+        taken = _NumberAs(number, first, True)
+        if not is_open_number(first):
+            return emit(taken)
+        return emit(CallArgument(taken.materialise(graph), range=taken.range, name=taken.name))  # it may be split again
     assert number.value is not None
     attributes: dict[str, AttributeValue] = {"types": [first]}
     test = graph.create("prim::isinstance", [number.value], types=[BOOL], attributes=attributes, range=range)

@@ -16,7 +16,7 @@ _TUPLES: Final[dict[str, str]] = {
     },
     **{
         f"aten::{name}": "tuple"
-        for name in ("unbind", "unsafe_chunk", "unsafe_split", "meshgrid", "nonzero_numpy", "where")
+        for name in ("unbind", "unsafe_chunk", "unsafe_split", "meshgrid", "nonzero", "nonzero_numpy", "where")
     },
     **{f"aten::{name}": "tuple" for name in ("broadcast_tensors", "atleast_1d", "atleast_2d", "atleast_3d")},
 }

@@ -496,11 +496,21 @@ class PythonOperatorEmitter(IterationEmitter):
         numbers = [self.emit_expression(item) for item in call.inputs]
         if len(numbers) == 3:
             return SimpleValue(self.from_library("power_modulo", call.range, *numbers))
-        base, exponent = self.present_operands("**", numbers[0], numbers[1], call.range)
+        return SimpleValue(self._power(call, self.present_operands("**", numbers[0], numbers[1], call.range), hint))
+
+    def _power(self, call: Apply, numbers: Sequence[Value], hint: Type | None) -> Value:
+        for index, number in enumerate(numbers):
+            if number_beside_tensor(number.type) is not None:
+
+                def emit(part: Value, index: int = index) -> Value:
+                    return self._power(call, [*numbers[:index], part, *numbers[index + 1 :]], hint)
+
+                return self.split(number, call.range, emit)
+        base, exponent = numbers
         whole = None if hint == FLOAT else self._int_power(base, exponent, call.inputs[1], call.range)
         if whole is not None:
-            return SimpleValue(whole)
-        return self._of_operands(call, base, exponent)
+            return whole
+        return self._of_operands(call, base, exponent).as_value(call.range, self.graph)
 
     def _divmod(self, call: Apply, hint: Type | None) -> SugaredValue | None:
         """``divmod(a, b)`` of numbers that may be None."""

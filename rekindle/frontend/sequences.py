@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.counters import CounterEmitter
+from rekindle.frontend.set_values import check_shown
 from rekindle.frontend.shown import is_shown_otherwise, text_of
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
@@ -115,6 +116,8 @@ class SequenceEmitter(CounterEmitter):
         """``str(value)``"""
         if self.graph.none_checks is not None and is_shown_otherwise(value.type):
             return text_of(self.graph, value, range)
+        if self.graph.none_checks is not None:
+            check_shown("aten::str", [value.type], range)
         return self.call_builtin("aten::str", range, value)
 
     _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from string import Formatter
 from typing import Final
 
-from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, unpack_tuple
-from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, is_python_key
+from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -76,9 +76,20 @@ def check_sum(element: Type, range: SourceRange) -> None:
         )
 
 
-def holds_set(type: Type) -> bool:
-    """Whether a value of the type is a set, or may have one in it."""
-    return (isinstance(type, DictType) and type.is_set) or any(map(holds_set, type.contained))
+def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> None:
+    """Refuse an attribute of an object that is a set, or holds one.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    if holds_set(type):
+        raise UnsupportedError(
+            f"attribute '{name}' of '{owner}' is a {type.annotation}; objects hold no sets, since "
+            "Python would see something else in them",
+            range,
+            hint="keep a dict with the elements as keys, or a list",
+            cause=Cause.INVALID_CLASS,
+        )
 
 
 def _of_collections(type: Type) -> str | None:

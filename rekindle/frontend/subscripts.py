@@ -415,7 +415,10 @@ class SubscriptEmitter(ChoiceEmitter):
         """A number as a tensor of the dtype and device of ``tensor``."""
         dtype = self.insert("prim::dtype", range, tensor)
         device = self.insert("prim::device", range, tensor)
-        return self.insert("aten::tensor", range, value, dtype=dtype, device=device)
+        made = self.insert("aten::tensor", range, value, dtype=dtype, device=device)
+        if self.graph.none_checks is not None:
+            made.node.set_attribute("assigned", 1)  # its errors are others than those of ``torch.tensor``
+        return made
 
 
 _EFFECTLESS: Final = frozenset({Var.KIND, Const.KIND, "true", "false", "none", "string_literal", "dots", Starred.KIND})

@@ -562,7 +562,7 @@ class BuiltinFunction(SugaredValue):
             found = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
             if found is None:
                 raise
-            return SimpleValue(found)
+            return SimpleValue(as_python_has_it(found.node.kind, found))
 
 
 class FunctionValue(StaticValue):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from rekindle.ir.execution import callable_of
@@ -12,6 +13,9 @@ from rekindle.ops.declare import implements, implements_for_node
 
 TRIED: Final = "<tried>"
 """The name, in tracebacks, of what ``try`` runs."""
+
+word_error: Callable[[BaseException], None] = lambda error: None  # noqa: E731
+"""A slot: replaces the text of an IndexError that was caught by Python's. :mod:`rekindle.runtime.executor` fills it."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
@@ -86,6 +90,8 @@ def try_subgraph(node: Node) -> Operation:
         try:
             return run(*inputs), None
         except BaseException as error:
+            if type(error) is IndexError:
+                word_error(error)
             return -1, error
 
     return attempt

@@ -11,7 +11,9 @@ import math
 import operator
 from typing import Any
 
-from rekindle.ops.declare import declare, implements
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Operation
+from rekindle.ops.declare import declare, implements, implements_for_node
 
 _MIXED = ("int_complex", "complex_int", "float_complex", "complex_float")
 
@@ -73,13 +75,11 @@ def floordiv_to_zero(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-@implements("aten::pow.int(int a, int b) -> float")
 def power_of_ints(a: int, b: int) -> float:
     """The power as a float, which the schema promises, though Python's may be an int."""
     return float(a**b)
 
 
-@implements("aten::pow.float(float a, float b) -> float", "aten::pow.int_float(int a, float b) -> float")
 def power_of_floats(a: float, b: float) -> float:
     """``a ** b`` where that is real.
 
@@ -96,18 +96,30 @@ def power_of_floats(a: float, b: float) -> float:
 declare(
     operator.pow,
     "aten::pow.complex(complex a, complex b) -> complex",
-    "aten::pow.float_int(float a, int b) -> float",
     "aten::pow.float_complex(float a, complex b) -> complex",
     "aten::pow.complex_float(complex a, float b) -> complex",
 )
 
 
-@implements("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float")
 def power_of_scalars(a: complex, b: complex) -> complex:
     """``a ** b``; a float unless one of both is complex."""
     if isinstance(a, complex) or isinstance(b, complex):
         return a**b
     return power_of_floats(float(a), b)
+
+
+def _powers(schema: str, function: Operation) -> None:
+    @implements_for_node(schema)
+    def power(node: Node) -> Operation:
+        """``a ** b``, or ``math.pow(a, b)`` where the attribute ``math`` says so: its errors are others."""
+        return math.pow if node.attributes.get("math") else function
+
+
+_powers("aten::pow.int(int a, int b) -> float", power_of_ints)
+_powers("aten::pow.float(float a, float b) -> float", power_of_floats)
+_powers("aten::pow.int_float(int a, float b) -> float", power_of_floats)
+_powers("aten::pow.float_int(float a, int b) -> float", operator.pow)
+_powers("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", power_of_scalars)
 
 
 @implements("aten::pow.int_to_int(int a, int b) -> int")

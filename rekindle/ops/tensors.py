@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rekindle.ir.graph import Node
+from rekindle.ir.registry import Operation
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES, LAYOUT_NUMBERS, MEMORY_FORMATS
 from rekindle.ops.conversions import number_to_tensor
-from rekindle.ops.declare import declare, implements
+from rekindle.ops.declare import declare, implements, implements_for_node
 
 # -------------------------------------------------------------------------------------------------------------- making
 
@@ -25,7 +27,26 @@ def _dtype(number: int | None) -> torch.dtype | None:
     return dtype
 
 
-@implements(
+def tensor(
+    data: Any, dtype: int | None = None, device: torch.device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``torch.tensor``: numbers and nested lists of them; the dtype is eager's."""
+    return torch.tensor(data, dtype=_dtype(dtype), device=device, requires_grad=requires_grad)
+
+
+def assigned_number(data: complex, dtype: int, device: torch.device, requires_grad: bool = False) -> Tensor:
+    """The number of ``x[i] = data`` as a Tensor.
+
+    Raises:
+        RuntimeError: a number of the dtype cannot be as large.
+        ValueError: it is an int of more than 64 bits.
+    """
+    if isinstance(data, int) and not -(2**63) <= data < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return torch.full((), data, dtype=_dtype(dtype), device=device)
+
+
+@implements_for_node(
     "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
@@ -33,11 +54,9 @@ def _dtype(number: int | None) -> torch.dtype | None:
     " Tensor",
     "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
 )
-def tensor(
-    data: Any, dtype: int | None = None, device: torch.device | None = None, requires_grad: bool = False
-) -> Tensor:
-    """``torch.tensor``: numbers and nested lists of them; the dtype is eager's."""
-    return torch.tensor(data, dtype=_dtype(dtype), device=device, requires_grad=requires_grad)
+def make_tensor(node: Node) -> Operation:
+    """``torch.tensor``, or the value of ``x[i] = …`` where the attribute ``assigned`` says so."""
+    return assigned_number if node.attributes.get("assigned") else tensor
 
 
 @implements(

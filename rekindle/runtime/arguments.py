@@ -21,7 +21,17 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import ArgumentError
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import NONE, ClassType, DictType, InterfaceType, ListType, OptionalType, Type, mismatch_note
+from rekindle.ir.types import (
+    NONE,
+    ClassType,
+    DictType,
+    InterfaceType,
+    ListType,
+    OptionalType,
+    Type,
+    mismatch_note,
+    without_none,
+)
 from rekindle.passes.inlining import inline
 from rekindle.runtime.conversion import (
     NOT_ASSIGNED,
@@ -141,7 +151,8 @@ class Binder:
         except NoMatch as why:
             problem = self._describe(index, value, why)
         else:
-            found = None if self._writes_to is None or taken is value else _copied(value, taken)
+            is_plain = self._writes_to is None or taken is value or _is_written_copy(self.schema.arguments[index])
+            found = None if is_plain else _copied(value, taken)
             if found is None or self._writes_to is None or not self._writes_to(index):
                 return taken
             problem = self._describe_copy(index, value, *found)
@@ -150,6 +161,9 @@ class Binder:
     def _describe_copy(self, index: int, value: object, container: object, item: object) -> str:
         kind = self.schema.arguments[index].type.annotation
         problem = f"{self._place(index)} takes {kind}, but got {describe(value)}: the function writes to the argument, "
+        if isinstance(item, (MutableSet, deque)):
+            text = self._text(f"{problem}and would write to copies of the sets and deques within it")
+            return f"{text}\nHint: pass {describe(item)} as an argument of its own"
         name = type(container).__qualname__
         text = self._text(f"{problem}and would write to a copy, in which {describe(item)} is converted")
         return f"{text}\nHint: pass a {name} that holds the declared types"
@@ -221,10 +235,12 @@ class Binder:
 
 
 def _copied(given: object, taken: object) -> tuple[object, object] | None:
-    """Return the list or dict within ``given`` of which ``taken`` holds a converted copy, and an item of it that was
-    converted; None where there is none."""
+    """Return the list, dict, set or deque within ``given`` of which ``taken`` holds a converted copy, and an item of it
+    that was converted; None where there is none."""
     if given is taken:
         return None
+    if isinstance(given, (MutableSet, deque)):
+        return given, given
     if isinstance(given, dict) and isinstance(taken, dict):
         pairs = [*zip(given, taken, strict=True), *zip(given.values(), taken.values(), strict=True)]
     elif isinstance(given, (list, tuple)) and isinstance(taken, (list, tuple)):
@@ -254,7 +270,7 @@ def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str,
 
 def _is_written_copy(argument: Argument) -> bool:
     """Whether the argument is a set or a deque, of which the function has a copy that it may change."""
-    type = argument.type
+    type = without_none(argument.type)
     if isinstance(type, ListType):
         return type.is_deque
     return isinstance(type, DictType) and type.python == "set"

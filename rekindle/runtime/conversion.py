@@ -44,6 +44,7 @@ from rekindle.ir.types import (
     differs_in_python as differs_in_python,
     is_open_named_tuple,
     kept_type,
+    union_members,
 )
 from rekindle.ops.library_objects import class_of_library_object
 from rekindle.ops.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
@@ -475,7 +476,9 @@ def _named(value: Any, type: Type) -> Any:
     if isinstance(type, TupleType) and isinstance(value, tuple):
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
         if type.fields is None:
-            return value if all(map(operator.is_, items, value)) else tuple(items)
+            if all(map(operator.is_, items, value)):
+                return value
+            return tuple(items) if fields_of(value) is None else tuple.__new__(builtins.type(value), items)
         is_open = is_open_named_tuple(type) and fields_of(value) == type.fields
         if (is_open or isinstance(value, named_tuple_class(type))) and all(map(operator.is_, items, value)):
             return value
@@ -483,8 +486,7 @@ def _named(value: Any, type: Type) -> Any:
     if isinstance(type, OptionalType):
         return _named(value, type.element)
     if isinstance(type, UnionType):
-        fitting = [member for member in type.members if differs_in_python(member) and _is_of_kind(value, member)]
-        return _named(value, fitting[0]) if len(fitting) == 1 else value
+        return _named(value, _member_of(value, type))
     if isinstance(type, ListType) and isinstance(value, list):
         value[:] = [_named(item, type.element) for item in value]
         return _as_sequence(value, type) if type.python else value
@@ -497,12 +499,54 @@ def _named(value: Any, type: Type) -> Any:
     return value
 
 
-def _is_of_kind(value: Any, type: Type) -> bool:
-    """Whether ``value`` may be one of the type, by its class alone."""
-    return builtins.type(value) is _CLASSES.get(type.kind)
+def _member_of(value: Any, type: UnionType) -> Type:
+    """The member of a Union that a value is one of, by the classes of all that is in it.
+
+    Raises:
+        TypeError: it may be one of several, as which Python would have different classes for it.
+    """
+    fitting = [member for member in type.members if _may_be(value, member)]
+    if not fitting:
+        return NONE
+    if not all(_is_shown_alike(value, fitting[0], member) for member in fitting[1:]):
+        raise TypeError(
+            f"the result is a {' or a '.join(member.annotation for member in fitting)}, which a program does not tell "
+            "apart\nHint: return values of one class"
+        )
+    return fitting[0]
 
 
-_CLASSES: Final = {ListType.kind: list, DictType.kind: dict, TupleType.kind: tuple, IntType.kind: int}
+def _may_be(value: Any, type: Type) -> bool:
+    """Whether ``value``, as programs have it, may be one of the type, by the classes of all that is in it."""
+    if isinstance(type, (OptionalType, UnionType)):
+        return any(_may_be(value, member) for member in union_members(type))
+    if isinstance(type, TupleType):
+        if not isinstance(value, tuple) or len(value) != len(type.elements) or fields_of(value) != type.fields:
+            return False
+        return all(map(_may_be, value, type.elements))
+    if isinstance(type, ListType):
+        return isinstance(value, list) and all(_may_be(item, type.element) for item in value)
+    if isinstance(type, DictType):
+        if not isinstance(value, dict) or not all(_may_be(key, type.key) for key in value):
+            return False
+        return all(_may_be(item, type.value) for item in value.values())
+    exact = exact_class(type)
+    if exact is not None:
+        return isinstance(value, torch.Tensor) if exact is torch.Tensor else builtins.type(value) is exact
+    return value is None if type == NONE else value is not None and not isinstance(value, (tuple, list, dict))
+
+
+def _is_shown_alike(value: Any, a: Type, b: Type) -> bool:
+    """Whether Python has the same classes in ``value``, which may be one of either type, as one and as the other."""
+    if a == b or not (differs_in_python(a) or differs_in_python(b)):
+        return True
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        return a.is_class_of(b) and all(map(_is_shown_alike, value, a.elements, b.elements))
+    if isinstance(a, ListType) and isinstance(b, ListType):
+        return a.python == b.python and all(_is_shown_alike(item, a.element, b.element) for item in value)
+    if isinstance(a, DictType) and isinstance(b, DictType):
+        return a.python == b.python and all(_is_shown_alike(item, a.value, b.value) for item in value.values())
+    return False
 
 
 def _as_sequence(value: list[Any], type: ListType) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from rekindle.ir import execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord
+from rekindle.ops import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
@@ -113,6 +114,15 @@ def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
 
 
 execution.runner = callable_of
+
+
+def _word(error: BaseException) -> None:
+    found = running_plan(error.__traceback__)
+    if found is not None:
+        word_as_python_does(error, found[0].code.instructions[found[1]].node)
+
+
+exceptions.word_error = _word
 
 
 def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:

@@ -5,7 +5,8 @@
     select(): index 5 out of range for tensor of size [2, 3] at dimension 0
     index 5 is out of bounds for dimension 0 with size 2
 
-``x[5]`` is ``aten::select`` in the IR, whose error is the first of these; eager PyTorch raises the second.
+``x[5]`` is ``aten::select`` in the IR, whose error is the first of these; eager PyTorch raises the second. An index
+of a list that is a tuple in Python is out of the range of a tuple.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.ir.graph import Node
+from rekindle.ir.types import ListType
 
 _CHAIN: Final = frozenset({"aten::select", "aten::slice", "aten::unsqueeze"})
 _BEYOND: Final = re.compile(
@@ -35,7 +37,14 @@ _SCALAR: Final = (
 
 def word_as_python_does(error: BaseException, node: Node) -> None:
     """Replace the text of an IndexError that ``node``, a part of a subscript, has raised."""
-    if type(error) is not IndexError or node.kind not in _CHAIN or len(error.args) != 1:
+    if type(error) is not IndexError or len(error.args) != 1:
+        return
+    if node.kind == "aten::__getitem__":
+        container = node.inputs[0].type
+        if isinstance(container, ListType) and container.is_tuple and error.args[0] == "list index out of range":
+            error.args = ("tuple index out of range",)
+        return
+    if node.kind not in _CHAIN:
         return
     indices = _indices(node.range.text)
     if indices is not None:

@@ -33,6 +33,7 @@ from rekindle.errors import (
 from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.generic import GenericFunction
+from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -245,6 +246,7 @@ class _Filler:
         self.type.is_frozen = is_frozen(self.cls)
         if "__init__" in generated:
             for item in dataclasses.fields(self.cls):
+                check_attribute(self.cls.__name__, item.name, declared[item.name], range)
                 self.type.add_attribute(item.name, declared[item.name], is_declared=True)
         for name, (member, owner) in members_of(self.cls).items():
             if name not in generated and not ("__init__" in generated and name in declared):

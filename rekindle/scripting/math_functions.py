@@ -48,7 +48,10 @@ class MathFunction(BuiltinFunction):
 
             return SimpleValue(emit_for_tensor_and_number(either, call.range, call.graph, emit))
         args = [self._converted(item, index, call) for index, item in enumerate(call.args)]
-        return super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
+        found = super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
+        if self.qualified_name == "math.pow" and call.graph.none_checks is not None:
+            found.as_value(call.range, call.graph).node.set_attribute("math", 1)
+        return found
 
     def _converted(self, argument: CallArgument, index: int, call: Call) -> CallArgument:
         given = argument.type

@@ -6,7 +6,7 @@ import inspect
 import types
 from typing import Any
 
-from rekindle.errors import SourceRange
+from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
@@ -14,7 +14,7 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.types import ANY, TENSOR, Type
+from rekindle.ir.types import ANY, TENSOR, Type, holds_set
 from rekindle.scripting.markers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def
 
@@ -44,6 +44,12 @@ class PythonFunctionValue(SugaredValue):
         else:
             _, plan = match_schemas(self.function.__name__, [schema], call.range, args, call.kwargs)
             inputs = plan.inputs(call.graph, call.range)
+        if (found := next((value.type for value in inputs if holds_set(value.type)), None)) is not None:
+            raise UnsupportedError(
+                f"{self.description} would be given a dict in place of the {found.annotation}",
+                call.range,
+                hint="pass sorted(s)",
+            )
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
         node.attributes["name"] = self.function.__name__
         node.attributes["function"] = ConstantObject(self.function)

@@ -1,7 +1,7 @@
 """Functions with loops over what they change."""
 
 from collections import OrderedDict, deque
-from typing import Dict, List
+from typing import Dict, List, NamedTuple
 
 
 def new_keys(d: Dict[int, int]):
@@ -175,6 +175,52 @@ def written_by_a_function(d: Dict[int, int]):
         raise_last(d)
         seen.append(v)
     return seen
+
+
+class Row(NamedTuple):
+    values: List[int]
+    name: str
+
+
+def list_in_a_named_tuple(d: Dict[int, int]):
+    row = Row(list(d), "a")
+    same = row.values
+    for _, key in enumerate(row.values):
+        same.remove(key)
+    return row
+
+
+def list_in_a_tuple(d: Dict[int, int]):
+    pair = (list(d), 1)
+    for key in pair[0]:
+        pair[0].remove(key)
+    return pair
+
+
+def list_put_into_a_tuple(d: Dict[int, int]):
+    keys = list(d)
+    for key in keys:
+        pair = (keys, 1)
+        pair[0].remove(key)
+    return keys
+
+
+def lists_of_a_tuple_taken_apart(d: Dict[int, int]):
+    pair = (list(d), list(d))
+    first, second = pair
+    total = 0
+    for key, other in zip(first, second):
+        pair[0].pop()
+        total += key * other
+    return pair, total
+
+
+def list_in_a_tuple_in_a_tuple(d: Dict[int, int]):
+    outer = ((list(d), 1), 2)
+    inner, _ = outer
+    for key in inner[0]:
+        outer[0][0].remove(key)
+    return outer
 
 
 def raise_last(d: Dict[int, int]):

@@ -575,6 +575,15 @@ def added_in_place(x: Tensor):
     return values, held.value
 
 
+def in_lists_of_ints(x: Tensor):
+    items = [2, 1, 2]
+    number = 2 if len(x) > 1 else 0.5
+    found = [items.count(number), items.index(2 if len(x) else 0.5)]
+    if number in items:
+        items.remove(number)
+    return items, found, number in [0.5, 1.0], [number, 1].index(1)
+
+
 PROGRAMS = [
     counter,
     counter_of_list,
@@ -651,4 +660,5 @@ PROGRAMS = [
     starred,
     literals_given,
     added_in_place,
+    in_lists_of_ints,
 ]

@@ -631,3 +631,27 @@ def equality_with_none(x, flag: bool):
     if flag:
         t = x.sum()
     return t == None, t != None
+
+
+@program((MATRIX,), (NO_ROWS,))
+def builtins_of_numbers(x):
+    best = 0.5
+    for row in x:
+        best = row.sum()
+    try:
+        best = 1
+    except IndexError:
+        pass
+    return divmod(-best, 3), round(-best), abs(-best), pow(-best, 2), min(-best, 3), max(-best, 2)
+
+
+@program((VECTOR, 0), (VECTOR, 1), (VECTOR, 2))
+def powers_by_the_builtin(x, choice: int):
+    t = x.sum() if choice == 0 else (2 if choice == 1 else 0.5)
+    return pow(t, 2), pow(2, t), pow(t, t)
+
+
+@program((VECTOR, 1), (VECTOR, 2))
+def divided_with_remainder(x, choice: int):
+    t = x.sum() if choice == 0 else (5 if choice == 1 else 5.5)
+    return divmod(t, 2), divmod(7, t)

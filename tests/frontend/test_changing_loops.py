@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple, Union
 
 import pytest
 import torch
@@ -85,3 +85,44 @@ def test_lists_of_the_function_itself_cost_nothing(function: Any) -> None:
     text = str(rekindle.script(function).graph)
     assert "9223372036854775807" not in text
     assert "RuntimeError" not in text
+
+
+def adds_a_key_of_several_types(d: Dict[Union[int, float], int], k: int):
+    for key, _ in d.items():
+        d[k] = 100
+    return d
+
+
+def takes_keys_of_several_types(d: Dict[Union[int, float], int], k: int):
+    for key in d:
+        d.pop(key)
+    return d
+
+
+def adds_a_tuple(d: Dict[Tuple[int, int], int], k: int):
+    seen = []
+    for value in d.values():
+        d.setdefault((k, 1), 3)
+        seen.append(value)
+    return seen
+
+
+def takes_numbers_out(numbers: List[Union[int, float]], k: int):
+    same = numbers
+    for number in numbers:
+        if number in same:
+            same.remove(number)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [
+        *((each, {4: 3}) for each in (adds_a_key_of_several_types, takes_keys_of_several_types)),
+        *((each, {4: 3, 2.5: 1, 7: 2}) for each in (adds_a_key_of_several_types, takes_keys_of_several_types)),
+        (adds_a_tuple, {(4, 1): 3}),
+        (takes_numbers_out, [1, 2.5, 3]),
+    ],
+)
+def test_keys_and_elements_that_only_python_has(program: Any, given: Any) -> None:
+    assert_calls_agree(program, (given, 1), (given, 4))

@@ -88,6 +88,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "in_nested_loops": ((0, 0), (1, 0), (3, 3), (1, 1), (2, 2)),
     "dict_and_list": ((True, 2), (True, 0), (False, 0), (False, 1)),
     "loop_over_no_tensors": (([X],), ([],)),
+    "read_after_other_work": ((torch.ones(2, 2), 0),),
     "loop_over_rows": ((X,), (X[:0],), (torch.ones(2, 2),)),
 }
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F821, E731
 
+import math
 from typing import List, Optional
 
 import torch
@@ -541,3 +542,13 @@ def never_assigned_in_a_loop(n: int):
     for _ in range(n):
         n += sorted([a - a])[0]
     return n
+
+
+def read_after_other_work(x: Tensor, n: int):
+    for i in range(n):
+        for row in x:
+            if float(row.sum()) >= top:
+                top = float(row.sum())
+        x -= x + x + x.floor()
+    x[:1].add_(float(x.min()))
+    return math.sin(i)

@@ -86,8 +86,81 @@ def test_the_second_of_two_indices(optimized):
             assert _outcome(compiled, x) == _outcome(element, x)
 
 
+def row_of_unbind(x):
+    return x.unbind()[7]
+
+
+def part_of_split(x):
+    return x.split(1)[-9]
+
+
+def size(x):
+    return x.shape[5]
+
+
+def coordinates(x):
+    return x.nonzero(as_tuple=True)[7]
+
+
+def item_of_a_list(x):
+    return list(x.shape)[5]
+
+
+def caught(x):
+    try:
+        return str(x.unbind()[7])
+    except IndexError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("function", [row_of_unbind, part_of_split, size, coordinates, item_of_a_list, caught])
+def test_what_is_a_tuple_in_python(function, optimized):
+    with rekindle.optimized_execution(optimized):
+        compiled = rekindle.script(function)
+        for sizes in ((0,), (2, 3)):
+            for _ in range(3):
+                assert str(_outcome(compiled, torch.zeros(sizes))) == str(_outcome(function, torch.zeros(sizes)))
+
+
 @pytest.mark.parametrize("optimized", [False, True])
 def test_an_index_of_a_number(optimized):
     with rekindle.optimized_execution(optimized):
         with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
             rekindle.script(first)(torch.tensor(1.0))
+
+
+def assigned(x, n: float):
+    x[0] = n
+    return x
+
+
+def assigned_by_a_mask(x, n: float):
+    x[x > 0] = n
+    return x
+
+
+def assigned_int(x, n: int):
+    x[:1] = n
+    return x
+
+
+NUMBERS = [
+    *((each, number) for each in (assigned, assigned_by_a_mask) for number in (1e300, 300.5, -3.0, float("inf"))),
+    *((assigned_int, number) for number in (300, -1, 2**63, 2**70)),
+]
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize(("function", "number"), NUMBERS)
+def test_numbers_that_the_dtype_does_not_hold(function, number, optimized):
+    def outcome(call, x):
+        try:
+            return repr(call(x, number))
+        except (RuntimeError, ValueError) as error:
+            return repr(error), repr(x)
+
+    with rekindle.optimized_execution(optimized):
+        compiled = rekindle.script(function)
+        for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64, torch.bool, torch.complex64):
+            assert outcome(compiled, torch.ones(2, dtype=dtype)) == outcome(function, torch.ones(2, dtype=dtype))

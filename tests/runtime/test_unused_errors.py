@@ -21,6 +21,27 @@ def missing_item(d: Dict[str, int], l: List[int]):
     return 1
 
 
+def divided_number_of_a_tensor(d: Dict[str, int], l: List[int]):
+    n = torch.ones(1).item()
+    n // 0
+    return 1
+
+
+def power_of_a_number_of_a_tensor(d: Dict[str, int], l: List[int]):
+    torch.full((1,), 1e200, dtype=torch.float64).item() ** 2
+    return 1
+
+
+def power_of_floats(d: Dict[str, int], l: List[int]):
+    (1e300 + len(l)) ** 2
+    return 1
+
+
+def power_of_math(d: Dict[str, int], l: List[int]):
+    math.pow(1e300, 2)
+    return 1
+
+
 def no_number(d: Dict[str, int], l: List[int]):
     int("a")
     return 1
@@ -85,6 +106,7 @@ def without_a_step(d: Dict[str, int], l: List[int]):
 PROGRAMS = (
     *(missing_key, missing_item, no_number, no_logarithm, divided, powers, removed_from_a_list_of_its_own),
     *(changed_item_of_a_list_of_its_own, too_few, greatest_of_nothing, in_a_loop, in_order, without_a_step),
+    *(divided_number_of_a_tensor, power_of_a_number_of_a_tensor, power_of_floats, power_of_math),
 )
 
 

@@ -141,3 +141,49 @@ def test_functions_of_math_take_no_complex_numbers() -> None:
         for call in (program, compiled):
             with pytest.raises(TypeError, match="must be real number, not complex"):
                 call(complex_number)
+
+
+def power(a: float, b: float):
+    return math.pow(a, b)
+
+
+def power_of_ints(a: int, b: int):
+    return math.pow(a, b)
+
+
+def power_of_int_and_float(a: int, b: float):
+    return math.pow(a, b)
+
+
+def power_of_item(x):
+    return math.pow(x.item(), 2)
+
+
+POWERS = [
+    *((power, each) for each in [(1e300, 2.0), (-1.0, 0.5), (0.0, -1.0), (2.0, 3.0), (-0.0, 3.0)]),
+    *((power_of_ints, each) for each in [(10**18, 18), (0, -1), (-2, 3), (2, -1)]),
+    *((power_of_int_and_float, each) for each in [(10**18, 18.0), (0, -1.0), (-2, 0.5), (2, -0.5)]),
+    *((power_of_item, (torch.tensor(each, dtype=torch.float64),)) for each in [1e200, -3.0]),
+]
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+@pytest.mark.parametrize(("function", "arguments"), POWERS)
+def test_powers_raise_the_errors_of_math(function: Any, arguments: Any, optimised: bool) -> None:
+    def outcome(call: Any) -> str:
+        try:
+            return repr(call(*arguments))
+        except (ArithmeticError, ValueError) as error:
+            return repr(error)
+
+    compiled = rekindle.script(function)
+    with rekindle.optimized_execution(optimised):
+        assert [outcome(compiled) for _ in range(3)] == [outcome(function)] * 3
+
+
+def of_several_types(x: float):
+    return [function(x) for function in (math.exp, cmath.exp)]
+
+
+def test_a_list_of_results_of_several_types() -> None:
+    assert repr(rekindle.script(of_several_types)(1.0)) == repr(of_several_types(1.0))

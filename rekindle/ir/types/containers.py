@@ -346,9 +346,9 @@ def union(members: Iterable[Type]) -> Type:
     flat = [part for member in members for part in union_members(member)]
     kept: list[Type] = []
     for part in flat:
-        if any(part.is_subtype_of(other) for other in kept):
+        if any(_covers(other, part) for other in kept):
             continue
-        kept = [other for other in kept if not other.is_subtype_of(part)]
+        kept = [other for other in kept if not _covers(part, other)]
         kept.append(part)
     if all(number in kept for number in _NUMBERS):
         kept = [NUMBER, *(part for part in kept if part not in _NUMBERS)]
@@ -357,6 +357,26 @@ def union(members: Iterable[Type]) -> Type:
     if len(kept) == 2 and NONE in kept:
         return optional(kept[0] if kept[1] == NONE else kept[1])
     return UnionType(tuple(sorted(kept, key=_rank)))
+
+
+def _covers(wide: Type, narrow: Type) -> bool:
+    return narrow.is_subtype_of(wide) and not are_apart_in_python(wide, narrow)
+
+
+def are_apart_in_python(a: Type, b: Type) -> bool:
+    """Return whether Python has different classes for values of the two types, or for parts of them, of which the IR
+    would lose one where control flow joins them: a set, a frozenset or a deque, and another list or dict."""
+    if a == b or not a.contained or not b.contained:
+        return False
+    if isinstance(a, UnionBase) or isinstance(b, UnionBase):
+        return are_apart_in_python(without_none(a), without_none(b)) if a.is_optional or b.is_optional else False
+    if isinstance(a, ListType) and isinstance(b, ListType) and a.is_deque != b.is_deque:
+        return True
+    if isinstance(a, DictType) and isinstance(b, DictType) and a.python != b.python and (a.is_set or b.is_set):
+        return True
+    if a.kind != b.kind or len(a.contained) != len(b.contained):
+        return False
+    return any(are_apart_in_python(one, other) for one, other in zip(a.contained, b.contained, strict=True))
 
 
 _NUMBERS = (INT, FLOAT, COMPLEX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.ir.types.base import Type, UnionBase
+from rekindle.ir.types.base import ANY, Type, UnionBase
 from rekindle.ir.types.containers import DictType, ListType, TupleType, union_members
 
 _DIFFERS: Final = ("deque:", "defaultdict", "Counter")
@@ -17,11 +17,18 @@ _LOST: Final = {
 }
 
 
+def holds_set(type: Type) -> bool:
+    """Whether a value of the type is a set, or may have one in it."""
+    return (isinstance(type, DictType) and type.is_set) or any(map(holds_set, type.contained))
+
+
 def lost_class(actual: Type, wanted: Type) -> str | None:
     """What a value of type ``actual`` would not do any more as a ``wanted``, of which it is a subtype; None where it
     does what it did."""
     if actual == wanted or not actual.contained:
         return None
+    if wanted == ANY and holds_set(actual):
+        return f"a {actual.annotation} would be a dict to Python as Any"
     if isinstance(actual, UnionBase):
         return next(filter(None, (lost_class(part, wanted) for part in union_members(actual))), None)
     if isinstance(wanted, UnionBase):

@@ -13,6 +13,7 @@ from rekindle.ir.types.containers import (
     OptionalType,
     TupleType,
     UnionType,
+    are_apart_in_python,
     optional,
     union,
     union_members,
@@ -42,6 +43,8 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
         return hint
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
+    if are_apart_in_python(a, b):
+        return union((a, b)) if default_to_union else None
     if not default_to_union and lost_class(a, b) is not None:
         return None
     if a.is_subtype_of(b):
