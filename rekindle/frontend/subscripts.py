@@ -415,6 +415,8 @@ class SubscriptEmitter(ChoiceEmitter):
         """A number as a tensor of the dtype and device of ``tensor``."""
         dtype = self.insert("prim::dtype", range, tensor)
         device = self.insert("prim::device", range, tensor)
+        if is_open_number(value.type):
+            return self.insert("aten::scalar_tensor", range, value, dtype=dtype, device=device)
         made = self.insert("aten::tensor", range, value, dtype=dtype, device=device)
         if self.graph.none_checks is not None:
             made.node.set_attribute("assigned", 1)  # its errors are others than those of ``torch.tensor``

@@ -300,3 +300,30 @@ def test_no_tensor_is_taken_for_a_number(program: Callable[..., Any], message: s
     with pytest.raises(rekindle.errors.CompileError) as caught:
         rekindle.script(program)
     assert caught.value.message.startswith(message)
+
+
+def written_to_rows(x: Tensor, y: Tensor):
+    x[:] = y.sum().item()
+    return x
+
+
+def written_by_a_mask(x: Tensor, y: Tensor):
+    n = y.sum().item()
+    x[x == 0] = n
+    return x
+
+
+@pytest.mark.parametrize("program", [written_to_rows, written_by_a_mask])
+@pytest.mark.parametrize("number", [2**62 + 1, -1, 300, 2.5, math.inf, True, 1 + 2j], ids=str)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.float32, torch.bool, torch.complex64], ids=str)
+def test_numbers_written_to_tensors_are_those_of_python(
+    program: Callable[[Tensor, Tensor], Tensor], number: complex, dtype: torch.dtype
+) -> None:
+    def of(function: Callable[[Tensor, Tensor], Tensor]) -> str:
+        y = torch.tensor([number], dtype=torch.float64 if isinstance(number, float) else None)
+        try:
+            return repr(function(torch.zeros(2, dtype=dtype), y))
+        except RuntimeError as error:
+            return str(error)
+
+    assert of(rekindle.script(program)) == of(program)
