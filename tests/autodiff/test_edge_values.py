@@ -68,3 +68,25 @@ def test_tangents(function, sizes) -> None:
     assert torch.equal(value, expected.primal)
     assert torch.allclose(found, expected.tangent)
     assert found.shape == expected.tangent.shape
+
+
+def deviation(x: Tensor) -> Tensor:
+    return x.clamp(-1, 1).std()
+
+
+def angle(x: Tensor) -> Tensor:
+    return torch.atan2(x - 2, x - 2).sum()
+
+
+def power(x: Tensor) -> Tensor:
+    return torch.pow(x - 2, x - 2).sum()
+
+
+@pytest.mark.parametrize("function", [deviation, angle, power])
+def test_zero_where_a_quotient_of_zeros_is_left_out(function) -> None:
+    x = torch.full((3,), 2.0, requires_grad=True)
+    expected = torch.autograd.grad(function(x), x)[0]
+    x = x.detach()
+    assert torch.equal(expected, torch.zeros(3))
+    assert torch.equal(rekindle.grad(function)(x), expected)
+    assert torch.equal(rekindle.jvp(function)(x, torch.tensor([1.0, 2.0, 4.0]))[1], torch.tensor(0.0))

@@ -176,7 +176,7 @@ def log_where(base: Tensor, exponent: Tensor) -> Tensor:
 
 backward pow.Tensor_Tensor(grad, self, exponent, result) -> self, exponent:
     zero = torch.zeros_like(grad)
-    grad_self = torch.where(exponent == 0, zero, grad * (exponent * self.pow(exponent - 1)))
+    grad_self = grad * torch.where(exponent == 0, zero, exponent * self.pow(exponent - 1))
     grad_exponent = grad * torch.where(result == 0, zero, result * log_where(self, exponent))
     return sum_to(grad_self, self, result), sum_to(grad_exponent, exponent, result)
 
@@ -283,7 +283,8 @@ backward addcdiv(grad, self, tensor1, tensor2, value, result) -> self, tensor1, 
     return sum_to(grad, self, result), sum_to(over, tensor1, result), sum_to(grad_second, tensor2, result)
 
 backward atan2(grad, self, other, result) -> self, other:
-    over = grad / (self * self + other * other)
+    length = self * self + other * other
+    over = grad / length.masked_fill(length == 0, float("inf"))
     return sum_to(over * other, self, result), sum_to(over * -self, other, result)
 
 backward hypot(grad, self, other, result) -> self, other:

@@ -79,7 +79,8 @@ backward var.correction(grad, self, dim, correction, keepdim) -> self:
     return of_variance(grad, self, dim, correction, keepdim)
 
 backward std.correction(grad, self, dim, correction, keepdim, result) -> self:
-    return of_variance((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+    # its transpose, for jvp, divides by this too
+    return of_variance(grad / (result * 2).masked_fill(result == 0, float("inf")), self, dim, correction, keepdim)
 
 composite var(self, unbiased):
     return torch.var(self, None, correction=1 if unbiased else 0)
