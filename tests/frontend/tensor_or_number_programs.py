@@ -655,3 +655,16 @@ def powers_by_the_builtin(x, choice: int):
 def divided_with_remainder(x, choice: int):
     t = x.sum() if choice == 0 else (5 if choice == 1 else 5.5)
     return divmod(t, 2), divmod(7, t)
+
+
+@program((VECTOR,))
+def a_bool_after_try(x):
+    for row in x:
+        best = row
+    try:
+        for _ in x:
+            best = True
+    except ValueError:
+        pass
+    else:
+        return math.sin(best)

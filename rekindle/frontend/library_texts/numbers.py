@@ -164,6 +164,11 @@ def number_power(base, exponent) -> number:
             return int_power(int(base), int(exponent))
     return float_power(base, exponent)
 
+def number_as_bool(x: number) -> bool:
+    if isinstance(x, bool):
+        return bool(x)
+    raise TypeError(f"expected a bool, got {x!r}")
+
 def number_as_int(x: number) -> int:
     if isinstance(x, int):
         return int(x)
