@@ -35,7 +35,6 @@ from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
-    ANY,
     BOOL,
     COMPLEX,
     FLOAT,
@@ -45,13 +44,13 @@ from rekindle.ir.types import (
     TENSOR,
     ClassType,
     DictType,
+    IntType,
     ListType,
     StringType,
     TensorType,
     TupleType,
     Type,
     UnionType,
-    holds_set,
     is_open_number,
     join_values,
     lost_class,
@@ -274,7 +273,7 @@ class ExpressionEmitter(Learning):
             return self.insert_node("prim::EmptyListLiteral", expr.range, [], [ListType(TENSOR)]).output
         element = element_hint
         if element is None:
-            element = unify_all((unshaped(value.type) for value in values), default_to_union=True)
+            element = _joined_elements(values, expr.range)
         else:
             values = [convert_value(self.graph, value, element, expr.range) for value in values]
             _check_elements(values, items, element, expr.range)
@@ -319,7 +318,7 @@ class ExpressionEmitter(Learning):
             type = DictType(STRING, TENSOR)
         else:
             key_type = unify_all(key.type for key in keys)
-            value_type = unify_all((unshaped(value.type) for value in values), default_to_union=True)
+            value_type = _joined_elements(values, expr.range)
             if key_type is None:
                 found = ", ".join(key.type.annotation for key in keys)
                 raise TypeMismatchError(f"the keys of a dict must be of one type, got {found}", expr.range)
@@ -692,9 +691,25 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
         if not value.type.is_subtype_of(wanted):
             note = mismatch_note(value.type, wanted)
             raise TypeMismatchError(f"expected {wanted.annotation} here, got {value.type.annotation}{note}", place)
-        if wanted == ANY and holds_set(value.type):
-            lost = lost_class(value.type, wanted)
+        lost = lost_class(value.type, wanted)
+        if lost is not None:
             raise TypeMismatchError(f"expected {wanted.annotation} here, and {lost}", place)
+
+
+def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None:
+    """The type of the elements of a list or a dict that is made of ``values``; None where there are none.
+
+    Raises:
+        UnsupportedError: some are dtypes and others ints.
+    """
+    types = [unshaped(value.type) for value in values]
+    if len({type.of_dtypes for type in types if isinstance(type, IntType)}) == 2:
+        raise UnsupportedError(
+            "a container of dtypes and ints would be one of ints to Python: a dtype is an int in a program",
+            range,
+            hint="put them into a tuple, or into containers of their own",
+        )
+    return unify_all(types, default_to_union=True)
 
 
 def _holds_ints(type: Type) -> bool:

@@ -568,7 +568,8 @@ def _as_class(value: dict[Any, Any], type: DictType) -> Any:
             "a defaultdict whose factory is compiled cannot be returned to Python, which could not call the factory\n"
             "Hint: return dict(…) of it, or make it with a class as its factory: defaultdict(int)"
         )
-    return defaultdict(_FACTORIES.get(type.value.kind), value)
+    held = type.value.python.partition(":")[0] if isinstance(type.value, (ListType, DictType)) else ""
+    return defaultdict(_FACTORIES.get(held or type.value.kind), value)
 
 
 _FACTORIES: Final[dict[str, builtins.type]] = {
@@ -578,5 +579,6 @@ _FACTORIES: Final[dict[str, builtins.type]] = {
     StringType.kind: str,
     ListType.kind: list,
     DictType.kind: dict,
+    "set": set,
 }
-"""What makes the values of a ``defaultdict``, by the kinds of their types."""
+"""What makes the values of a ``defaultdict``, by the kinds of their types, or by the class that Python has for them."""

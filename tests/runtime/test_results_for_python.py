@@ -327,3 +327,38 @@ def test_assertions_follow_the_interpreter(options, printed, tmp_path):
     path.write_text(PROGRAM)
     run = subprocess.run([sys.executable, *options, str(path)], capture_output=True, text=True, timeout=300, check=True)
     assert run.stdout == printed
+
+
+# ------------------------------------------------------------------------------------------------ containers of several
+
+
+def dtype_beside_an_int(x: torch.Tensor, n: int):
+    return {"shape": x.shape, "dtype": x.dtype, "n": n}
+
+
+def dtypes_in_a_list(x: torch.Tensor, n: int):
+    return [x.dtype, n]
+
+
+@pytest.mark.parametrize("function", [dtype_beside_an_int, dtypes_in_a_list])
+def test_dtypes_and_ints_do_not_share_a_container(function):
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(function)
+    assert caught.value.message == (
+        "a container of dtypes and ints would be one of ints to Python: a dtype is an int in a program"
+    )
+    assert caught.value.hint == "put them into a tuple, or into containers of their own"
+
+
+def limited_deque(n: int):
+    found: Dict[str, Deque[int]] = {"a": deque([n], maxlen=3)}
+    return found
+
+
+def test_a_literal_does_not_forget_the_limit_of_a_deque():
+    with pytest.raises(TypeMismatchError) as caught:
+        rekindle.script(limited_deque)
+    assert caught.value.message == (
+        "expected Deque[int] here, and a Deque[int] of 3 at most would not be limited to so many elements any more as "
+        "a Deque[int]"
+    )

@@ -4,7 +4,7 @@ where Python would see the dict that a set is to a program."""
 from __future__ import annotations
 
 import copy
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Deque, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple, Union
@@ -80,6 +80,18 @@ def test_results_of_several_types(program: Callable[[int], Any]) -> None:
     compiled = rekindle.script(program)
     for n in (1, 0, 1, 0):
         assert repr(compiled(n)) == repr(program(n))
+
+
+def in_a_defaultdict(n: int):
+    found = defaultdict(set)
+    found["a"].add(n)
+    return found
+
+
+def test_a_defaultdict_makes_sets() -> None:
+    found = rekindle.script(in_a_defaultdict)(3)
+    assert repr(found) == repr(in_a_defaultdict(3))
+    found["b"].add(1)
 
 
 def set_or_frozenset(n: int) -> Union[Set[int], FrozenSet[int]]:
