@@ -446,7 +446,7 @@ class AssignmentEmitter(PythonFormEmitter):
                 write_indexed(self, indexed, result, range)
             return
         check_items_can_change(base, target.range)
-        written = self.indices_of(target)
+        written = self.indices_of(target, base)
         if len(written) == 1 and written[0].tree.kind == "slice" and isinstance(base.type, ListType):
             self._augment_slice(statement, SliceExpr(written[0].tree), base)
             return

@@ -412,12 +412,13 @@ class FunctionEmitter(AttemptEmitter):
                         nothing = self.insert_node("prim::ListConstruct", tree.range, [], [base.type]).output
                         self.assign_slice(tree.range, subscript, base, nothing, deleted=True)
                         continue
-                if len(subscript.indices) != 1 or subscript.indices[0].tree.kind == "slice":
-                    raise UnsupportedError("only one element can be deleted at a time", target.range)
                 base = self.emit_expression(subscript.value)
-                index = self.as_position(self.emit_expression(subscript.indices[0]), base.type)
+                indices = self.indices_of(subscript, base)
+                if len(indices) != 1 or indices[0].tree.kind == "slice":
+                    raise UnsupportedError("only one element can be deleted at a time", target.range)
+                index = self.as_position(self.emit_expression(indices[0]), base.type)
                 base = self.present(base, target.range, "'NoneType' object does not support item deletion")
-                places = (subscript.value.range, subscript.indices[0].range)
+                places = (subscript.value.range, indices[0].range)
                 arguments = [self.argument(*item) for item in zip((base, index), places, strict=True)]
                 if self.forgets_missing(base.type):
                     self.from_library("discard", tree.range, base, index)

@@ -41,9 +41,10 @@ from rekindle.ir.types import (
     number_beside_tensor,
     optional,
     unify_all,
+    without_none,
 )
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, Var
+from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, TupleLiteral, Var
 
 _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
 
@@ -68,8 +69,8 @@ class SubscriptEmitter(ChoiceEmitter):
     def emit_subscript(self, expr: Expr, hint: Type | None) -> SugaredValue:
         subscript = Subscript(expr.tree)
         base = self.emit_sugared(subscript.value)
-        indices = self.indices_of(subscript)
         value = base.value if isinstance(base, SimpleValue) else None
+        indices = self.indices_of(subscript, value)
         if self._may_be_mixed(indices):
             with self._evaluated(indices, is_complete=True) as trees:
 
@@ -179,9 +180,12 @@ class SubscriptEmitter(ChoiceEmitter):
             return self.literal(int(known), index.node.range)
         return self.insert("aten::Int", index.node.range, index)
 
-    def indices_of(self, subscript: Subscript) -> list[Expr]:
-        """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first."""
+    def indices_of(self, subscript: Subscript, base: Value | None = None) -> list[Expr]:
+        """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of a
+        dict are one key, which is a tuple."""
         indices = subscript.indices
+        if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
+            return [TupleLiteral.create(subscript.range, indices)]
         if any(index.tree.kind == Starred.KIND for index in indices):
             indices = [part for index in indices for part in self._unstarred(index)]
         return [self._plain_slice(index) for index in indices]
@@ -371,7 +375,7 @@ class SubscriptEmitter(ChoiceEmitter):
             self._assign_tensor_or_number(range, target, base, value)
             return
         check_items_can_change(base, target.range)
-        indices = self.indices_of(target)
+        indices = self.indices_of(target, base)
         if len(indices) == 1 and indices[0].tree.kind == SliceExpr.KIND and isinstance(base.type, ListType):
             self.assign_slice(range, Subscript.create(target.range, target.value, indices), base, value)
             return
