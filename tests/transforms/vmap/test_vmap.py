@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -641,3 +642,37 @@ def test_tuples_and_ordered_dicts_stay_what_they_are(program: Callable[..., Any]
         found, alone = list(found.values()), [list(each.values()) for each in alone]
     for part, parts in zip(found, zip(*alone, strict=True), strict=True):
         torch.testing.assert_close(part, torch.stack(parts, dim))
+
+
+def quotient(x: Tensor, y: Tensor) -> Tensor:
+    return x / y
+
+
+def product_added(x: Tensor, y: Tensor) -> Tensor:
+    return torch.addcmul(x, x, y)
+
+
+def chosen(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x > 2, x, y)
+
+
+def clamped(x: Tensor, y: Tensor) -> Tensor:
+    return torch.clamp(x, y.sum())
+
+
+@pytest.mark.parametrize("program", [quotient, product_added, chosen, clamped])
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("sizes", [((), ()), ((2,), ()), ((), (2,))], ids=str)
+def test_dtypes_are_promoted_as_for_one_example(
+    program: Callable[[Tensor, Tensor], Tensor],
+    in_dims: tuple[int | None, int | None],
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
+    batched = rekindle.vmap(program, in_dims)
+    for first, second in ((torch.float16, torch.float64), (torch.float32, torch.float16)):
+        x = torch.arange(1.0, 1 + math.prod((3, *sizes[0]))).reshape(3, *sizes[0]).to(first)
+        y = torch.arange(1.0, 1 + math.prod((3, *sizes[1]))).reshape(3, *sizes[1]).to(second)
+        of_example = [(x[0 if in_dims[0] is None else i], y[0 if in_dims[1] is None else i]) for i in range(3)]
+        expected = torch.stack([program(*each) for each in of_example])
+        found = batched(x[0] if in_dims[0] is None else x, y[0] if in_dims[1] is None else y)
+        torch.testing.assert_close(found, expected)

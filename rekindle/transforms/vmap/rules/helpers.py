@@ -58,7 +58,24 @@ def as_promoted(self: Tensor, batched: bool, rank: int, other: Tensor, other_ran
     if batched and rank == 0 and other_rank > 0 and self.dtype != other.dtype:
         number, more = torch.empty([], dtype=self.dtype), torch.empty([1], dtype=other.dtype)
         return torch.to(self, torch.result_type(number, more))
+    if not batched and rank == 0 and other_rank == 0 and self.dtype != other.dtype:
+        return torch.unsqueeze(self, 0)  # it decides as much as the other one, which has the batch
     return self
+
+def as_promoted_of_three(
+    self: Tensor, batched: bool, rank: int, other: Tensor, other_rank: int, third: Tensor, third_rank: int
+) -> Tensor:
+    if rank > 0 or self.dtype == 11:  # a condition, or what decides nothing
+        return self
+    x, y = torch.empty([1], dtype=other.dtype), torch.empty([1], dtype=third.dtype)
+    if other_rank > 0 and third_rank > 0:
+        x = torch.empty([1], dtype=torch.result_type(x, y))
+    elif third_rank > 0:
+        x = y
+    made = self
+    if other_rank > 0 or third_rank > 0:
+        made = torch.to(self, torch.result_type(torch.empty([], dtype=self.dtype), x))
+    return made if batched else torch.unsqueeze(made, 0)
 
 def aligned(self: Tensor, batched_self: bool, other: Tensor, batched_other: bool) -> Tuple[Tensor, Tensor]:
     a, b = example_rank(self, batched_self), example_rank(other, batched_other)
@@ -72,7 +89,10 @@ def aligned3(
     a, b = example_rank(self, batched_self), example_rank(other, batched_other)
     c = example_rank(third, batched_third)
     rank = max(a, max(b, c))
-    return padded(self, batched_self, rank), padded(other, batched_other, rank), padded(third, batched_third, rank)
+    x = as_promoted_of_three(self, batched_self, a, other, b, third, c)
+    y = as_promoted_of_three(other, batched_other, b, self, a, third, c)
+    z = as_promoted_of_three(third, batched_third, c, self, a, other, b)
+    return padded(x, batched_self, rank), padded(y, batched_other, rank), padded(z, batched_third, rank)
 
 # ---- The batch itself.
 

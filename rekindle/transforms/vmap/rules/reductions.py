@@ -94,14 +94,21 @@ batch trapz.dx(y, dx, dim):
     return torch.trapz(y, dx=dx, dim=inner(y, dim))
 
 batch clamp.Tensor, clip.Tensor(self, min, max):
-    rank = self.dim() - 1
+    own = self.dim() - 1
+    rank, whole = own, self
+    low, high = min, max
     if min is not None:
         rank = rank if rank > min.dim() - 1 else min.dim() - 1
+        whole = as_promoted(whole, True, own, min, min.dim() - 1)
+        low = as_promoted(min, True, min.dim() - 1, self, own)
     if max is not None:
         rank = rank if rank > max.dim() - 1 else max.dim() - 1
-    low = None if min is None else padded(min, True, rank)
-    high = None if max is None else padded(max, True, rank)
-    return torch.clamp(padded(self, True, rank), low, high)
+        whole = as_promoted(whole, True, own, max, max.dim() - 1)
+        high = as_promoted(max, True, max.dim() - 1, self, own)
+    return torch.clamp(
+        padded(whole, True, rank), None if low is None else padded(low, True, rank),
+        None if high is None else padded(high, True, rank)
+    )
 
 batch trapezoid.dx(y, dx, dim):
     return torch.trapezoid(y, dx=dx, dim=inner(y, dim))
