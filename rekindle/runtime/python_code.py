@@ -397,8 +397,7 @@ def _slice(node: Node, reads: Sequence[str]) -> str | None:
 def _select(node: Node, reads: Sequence[str]) -> str | None:
     if not isinstance(node.inputs[0].type, TensorType) or len(reads) != 3 or reads[1] != "0":
         return None
-    text = node.range.text
-    if text.endswith(".select") and not text.startswith("torch."):  # whose errors have other texts
+    if node.range.text.endswith(".select"):  # whose errors have other texts
         return f"{reads[0]}.select(0, {reads[2]})"
     return f"{reads[0]}[{reads[2]}]"
 

@@ -54,6 +54,14 @@ def by_the_method(x):
     return x.select(0, 9)
 
 
+def by_the_method_of_a_result(x):
+    return torch.ones_like(x).select(0, 9)
+
+
+def by_the_function(x):
+    return torch.select(x, 0, 9)
+
+
 def _outcome(function, x):
     try:
         return function(x)
@@ -65,6 +73,7 @@ def _outcome(function, x):
 @pytest.mark.parametrize(
     ("function", "sizes"),
     [
+        *((each, (0,)) for each in (by_the_method_of_a_result, by_the_function)),
         *((each, (0,)) for each in (first, column, too_many, written, added_to, on_several_lines, by_the_method)),
         *((each, (2, 3)) for each in (column, last, too_many, written, on_several_lines, by_the_method)),
         (beside_a_slice, (2, 3)),
