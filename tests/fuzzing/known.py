@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
+import torch
+
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.ir.graph import Node
@@ -30,8 +32,19 @@ COMPLEX_POWER: Final = "`float ** float` without a real result"
 NEGATIVE_POWER: Final = "`2 ** n` of ints, `n` negative"
 NO_RESULT: Final = "None passed to a parameter or returned as a result that is declared as something else"
 WRITTEN: Final = "a Tensor that a derivative needs, and which is written to afterwards"
+ROWS_WRITTEN: Final = "`for row in x: row *= 2` of an `x` that requires grad"
 
-ROWS: Final = (UNUSED, REORDERED, NOT_DECLARED, DECLARED, COMPLEX_POWER, NEGATIVE_POWER, NO_RESULT, WRITTEN)
+ROWS: Final = (
+    ROWS_WRITTEN,
+    UNUSED,
+    REORDERED,
+    NOT_DECLARED,
+    DECLARED,
+    COMPLEX_POWER,
+    NEGATIVE_POWER,
+    NO_RESULT,
+    WRITTEN,
+)
 
 Agrees = Callable[[str], bool]
 """Whether a text, executed in the same way, does what eager Python does with it."""
@@ -83,12 +96,31 @@ def without_dead_code_elimination() -> Iterator[None]:
         elimination._is_needed = before  # type: ignore[method-assign]
 
 
+@contextmanager
+def rows_by_index() -> Iterator[None]:
+    """Have Python go over the rows of a Tensor by index: ``unbind``, which it calls, forbids writes to its results."""
+    before = torch.Tensor.__iter__
+
+    def rows(self: torch.Tensor) -> Iterator[torch.Tensor]:
+        return (self[index] for index in range(len(self))) if self.dim() else before(self)
+
+    torch.Tensor.__iter__ = rows  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.Tensor.__iter__ = before  # type: ignore[method-assign]
+
+
 def row_of(failure: str, what: Difference, source: str, agrees: Agrees, evidence: Evidence) -> str:
     """The row that describes a failure, or an empty text."""
     if "is not a real number; make one of them complex" in what.text:
         return COMPLEX_POWER
     if "is not an int: write float(base) ** exponent where it may be negative" in what.text:
         return NEGATIVE_POWER
+    if failure in ("missing error", "other error") and " is a view and " in what.text:
+        with rows_by_index():
+            if agrees(source):
+                return ROWS_WRITTEN
     return declared_row(failure, what, source, agrees, evidence) or order_row(failure, source, agrees)
 
 

@@ -21,7 +21,7 @@ from tests.fuzzing.comparison import difference
 from tests.fuzzing.findings import Finding, replay
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
-from tests.fuzzing.known import DECLARED, NO_RESULT, NOT_DECLARED, ROWS, UNUSED, WRITTEN, widened
+from tests.fuzzing.known import DECLARED, NO_RESULT, NOT_DECLARED, ROWS, ROWS_WRITTEN, UNUSED, WRITTEN, widened
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.results import PROGRAMS, check_shares
 from tests.fuzzing.shrinking import shrink
@@ -180,6 +180,25 @@ WAYS = ('unoptimised', 'optimised')
     verdict = Judge().verdict(Program(source))
     assert (verdict.status, verdict.kind) == ("known", UNUSED)
     assert Judge().verdict(Program(source.replace("x + torch.ones(17)", "1 // 0"))).status == "passed"
+
+
+_WRITES_ROWS = """
+def f(x):
+    x = x * 1
+    for row in x:
+        row *= 2
+    return x
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2, 3, requires_grad=True),)]
+WAYS = ('unoptimised', 'optimised')
+"""
+
+
+def test_a_write_to_the_rows_of_a_loop_is_known():
+    verdict = Judge().verdict(Program(HEAD + _WRITES_ROWS))
+    assert (verdict.status, verdict.kind) == ("known", ROWS_WRITTEN)
+    index = _WRITES_ROWS.replace("for row in x:", "for row in x.unbind():")
+    assert Judge().verdict(Program(HEAD + index)).status == "passed"
 
 
 _UNDEFINED = {
