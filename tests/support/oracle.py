@@ -97,8 +97,13 @@ def _method_graph(module: Any, name: str) -> Any:
 
 
 def normalise(text: str) -> list[str]:
-    """The lines of a printed graph, and of the graphs behind it that its forks run, in normal form."""
-    return _Normaliser().run(text)
+    """The lines of a printed graph, and of the graphs behind it that its forks run, in normal form, without the
+    attributes by which numbers raise Python's errors: torch.jit writes infinity for ``x[0] = 1e300``, and has one
+    operator for ``math.pow`` and ``**``."""
+    return _Normaliser().run(_ATTRIBUTES_OF_ERRORS.sub("(", text))
+
+
+_ATTRIBUTES_OF_ERRORS = re.compile(r"(?<=aten::tensor)\[assigned=1\]\(|(?<=aten::pow)\[math=1\]\(")
 
 
 # ------------------------------------------------------------------------------------------------------- reading lines
