@@ -147,6 +147,8 @@ class EffectsFinder:
         if self._rules.later and (node in self._rules.unknown or kind in WAITS):
             found.include(self._later_effects())
         found.reads |= self._own_reads(node)
+        if found.may_fail and has_own:
+            found.reads |= self._tracker.outside  # whoever catches the exception sees it
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
         return found

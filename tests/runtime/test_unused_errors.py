@@ -122,6 +122,25 @@ def test_raises_as_python_does(program: Any, optimised: bool) -> None:
         assert str(raised.value) == str(expected.value)
 
 
+def writes_before_it_fails(x: torch.Tensor, d: Dict[str, int]):
+    y = (x * 2 + x).relu()
+    x += 1
+    v = d["a"]
+    w = y.exp() * y * v
+    x += 1
+    return w
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+def test_what_was_written_before_the_error_is_seen(optimised: bool) -> None:
+    compiled = rekindle.script(writes_before_it_fails)
+    for _ in range(3):
+        x = torch.ones(2)
+        with rekindle.optimized_execution(optimised), pytest.raises(KeyError):
+            compiled(x, {})
+        assert x.tolist() == [2.0, 2.0]
+
+
 def counts(l: List[int], d: Dict[str, int], x: torch.Tensor):
     n = 0
     for v in l:
