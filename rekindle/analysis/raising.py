@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.analysis.effects import RUNS_NOW, may_write
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, NUMBER, DictType, IntType, ListType, StringType, Type, union
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, DictType, ListType, StringType, Type, union
 
 
 def may_raise(node: Node) -> bool:
@@ -64,11 +64,13 @@ def _steps(node: Node) -> bool:
 
 
 def _powers(node: Node) -> bool:
-    """Powers, unless that of an int with a small constant that is not negative; those of floats overflow."""
+    """Powers, unless the exponent is a small constant and not negative: of an int up to 4, as most are, and of a
+    float, which may overflow, 0 or 1."""
     if not _of_numbers(node):
         return False
     exponent = _constant(node.inputs[1])
-    return not (isinstance(exponent, int) and 0 <= exponent <= 4 and isinstance(node.inputs[0].type, IntType))
+    most = 4 if node.inputs[0].type.is_subtype_of(INT) else 1
+    return not (isinstance(exponent, int) and 0 <= exponent <= most)
 
 
 def _shifts(node: Node) -> bool:

@@ -96,7 +96,9 @@ def test_index_of_a_list_may_raise_and_that_of_a_tensor_is_an_operator_on_tensor
     assert [str(node.schema) for node in graph.nodes] == ["aten::index.list_int(int[] self, int el) -> int"]
 
 
-@pytest.mark.parametrize("kind", ["lt(%a, %b)", "floordiv(%a, %b)", "floordiv(%a, %two)", "ceil(%a)", "sqrt(%a)"])
+@pytest.mark.parametrize(
+    "kind", ["lt(%a, %b)", "pow(%a, %two)", "floordiv(%a, %b)", "floordiv(%a, %two)", "ceil(%a)", "sqrt(%a)"]
+)
 def test_numbers_that_may_be_complex_raise(kind: str) -> None:
     made = "bool" if kind.startswith("lt") else "float" if kind.startswith("sqrt") else "Scalar"
     made = "int" if kind.startswith("ceil") else made
