@@ -668,3 +668,75 @@ def a_bool_after_try(x):
         pass
     else:
         return math.sin(best)
+
+
+class Total:
+    def __init__(self):
+        self.sum = 0
+        self.count = 0
+        self.last = 0.0
+
+    def add(self, value, n: int):
+        self.sum = self.sum + value * n
+        self.count += n
+        self.last = value
+
+    def mean(self):
+        return self.sum / self.count
+
+
+@program((MATRIX,), (NO_ROWS,))
+def attributes(x):
+    total = Total()
+    for row in x:
+        total.add(row.sum(), 2)
+    return total.sum, total.last, total.mean() if len(x) else 0
+
+
+@program((MATRIX,), (NO_ROWS,))
+def tensors_in_attributes_and_numbers(x):
+    total = Total()
+    total.add(x.sum(), 1)
+    total.add(x.sum().item(), 2)
+    return total.sum, total.last, total.mean()
+
+
+@program((MATRIX,), (NO_ROWS,))
+def values_of_dicts(x):
+    losses = {"sum": 0.0, "mean": 0}
+    inner = {"a": {"l": 0.0, "n": 0}}
+    for row in x:
+        losses["sum"] += row.sum()
+        losses["mean"] = losses["mean"] + row.mean()
+        inner["a"]["l"] += row.sum()
+        inner["a"]["n"] += 1
+    return losses, inner, {k: v / 2 for k, v in losses.items()}
+
+
+@program((MATRIX,), (NO_ROWS,))
+def values_of_dicts_with_defaults(x):
+    counts = {}
+    for i, row in enumerate(x):
+        counts[i % 2] = counts.get(i % 2, 0) + row.sum()
+    return counts
+
+
+@program((MATRIX,), (NO_ROWS,))
+def elements_of_lists(x):
+    t = [0.0, 0.0]
+    for i, row in enumerate(x):
+        t[i % 2] += row.sum()
+    table = [[0.0, 0.0], [0.0, 0.0]]
+    table[0][1] = x.sum()
+    table[1][0] += 1
+    made = [0 for _ in range(2)]
+    made[0] = x.sum()
+    return t, sum(t), max(t[0], t[1]), table, made, [v * 2 for v in made]
+
+
+@program((VECTOR,))
+def elements_are_the_tensors_themselves(x):
+    t = [0.0]
+    t[0] = x[0]
+    t[0] += 1
+    return t, x

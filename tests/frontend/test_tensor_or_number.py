@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import rekindle
 from tests.frontend.tensor_or_number_programs import MATRIX, NO_ROWS, PROGRAMS, VECTOR
@@ -140,3 +140,50 @@ def test_augmented_assignment_writes_to_the_tensor() -> None:
     assert torch.equal(x, y)
     assert x[1].tolist() == [30.0, 40.0]
     assert rekindle.script(f)(NO_ROWS) == 10
+
+
+class Average(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ema = 0.0
+        self.losses = {"a": 0.0}
+        self.history = [0]
+
+    def forward(self, x: Tensor):
+        self.ema = 0.9 * self.ema + 0.1 * x.mean()
+        self.losses["a"] += x.sum()
+        self.history.append(x.max())
+        return self.ema, self.losses, self.history
+
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = 0
+
+    def forward(self, x: Tensor):
+        self.loss = x.pow(2).mean()
+        return x * 2
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = Part()
+        self.other = Part()
+
+    def forward(self, x: Tensor):
+        before = self.one.loss
+        return self.other(self.one(x)), before, self.one.loss + self.other.loss
+
+
+@pytest.mark.parametrize("module", [Average, Parts])
+def test_attributes_of_modules(module: Callable[[], nn.Module]) -> None:
+    buffer = io.BytesIO()
+    rekindle.save(rekindle.script(module()), buffer)
+    buffer.seek(0)
+    eager, compiled, loaded = module(), rekindle.script(module()), rekindle.load(buffer)
+    for _ in range(3):
+        expected = described(eager(MATRIX))
+        assert described(compiled(MATRIX)) == expected
+        assert described(loaded(MATRIX)) == expected

@@ -181,7 +181,7 @@ def join_contents(a: Type, b: Type) -> Type | None:
         return _join_parts(a, b, join_contents)
     if isinstance(a, DictType) and isinstance(b, DictType) and a.python == b.python and a.key == b.key:
         return _join_parts(a, b, join_contents)
-    return join_numbers(a, b)
+    return join_numbers(a, b) or _join_with_tensor(a, b)
 
 
 def _join_parts(a: Type, b: Type, join: Callable[[Type, Type], Type | None]) -> Type | None:
