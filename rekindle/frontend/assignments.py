@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
@@ -43,7 +44,10 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    join_contents,
+    join_values,
     number_beside_tensor,
+    number_members,
     unify_all,
     unshaped,
     without_none,
@@ -230,7 +234,22 @@ class AssignmentEmitter(PythonFormEmitter):
         elif kind == Select.KIND:
             self._assign_attribute(target, value)
         else:
-            self._assign(target, self._kept(target, value) or self.emit_sugared(value), value.range)
+            found = self._kept(target, value) or self.emit_sugared(value)
+            if _is_variable(target) and _is_new_container(found) and self.environment.checks_assignment:
+                self._assign_new(Origin(statement.tree, NUMBERS), target, found, value.range)
+            else:
+                self._assign(target, found, value.range)
+
+    def _assign_new(self, origin: Origin, target: Expr, made: SugaredValue, range: SourceRange) -> None:
+        """Assign a list or a dict that an operator has made: ``xs = list(range(3))``. It may be given other numbers."""
+        value = made.as_value(range, self.graph)
+        known = self.environment.frame.find_type(self.environment.frame.variable(Var(target.tree).name.name))
+        for type in (self.evidence.type_of(origin), known):
+            if type is not None and type != value.type and join_contents(unshaped(value.type), type) == type:
+                value = self.environment.cast(value, type, range)
+                break
+        self._assign(target, SimpleValue(value), range)
+        self._remember(origin, target)
 
     def _kept(self, target: Expr, value: Expr) -> SugaredValue | None:
         """The generator, or another iterator, that a variable is to hold; None for other values."""
@@ -334,8 +353,7 @@ class AssignmentEmitter(PythonFormEmitter):
         end = len(elements) - behind
         self.assign_targets(targets[:star], elements[:star], range)
         rest = [element.as_value(range, self.graph) for element in elements[star:end]]
-        starred = Starred(targets[star].tree).value
-        self._assign(starred, SimpleValue(self._starred_list(rest, range)), range)
+        self._assign_rest(Starred(targets[star].tree), self._starred_list(rest, range), range)
         self.assign_targets(targets[star + 1 :], elements[end:], range)
 
     def _unpack_list(self, targets: Sequence[Expr], star: int, xs: SimpleValue, range: SourceRange) -> None:
@@ -349,16 +367,23 @@ class AssignmentEmitter(PythonFormEmitter):
             if position == star:
                 end = self.insert("aten::sub", range, length, behind)
                 rest = self.insert("aten::slice", range, xs.value, star_value, end, 1)
-                self._assign(Starred(target.tree).value, SimpleValue(rest), range)
+                self._assign_rest(Starred(target.tree), rest, range)
             else:
                 index = self.literal(position if position < star else position - len(targets), range)
                 self._assign(target, xs.item(range, graph, index), range)
+
+    def _assign_rest(self, starred: Starred, rest: Value, range: SourceRange) -> None:
+        if _is_variable(starred.value) and self.environment.checks_assignment:
+            self._assign_new(Origin(starred.tree, NUMBERS), starred.value, SimpleValue(rest), range)
+        else:
+            self._assign(starred.value, SimpleValue(rest), range)
 
     def _starred_list(self, values: Sequence[Value], range: SourceRange) -> Value:
         """What a starred target holds: a list, as in Python; a tuple where the elements are of different types."""
         if not values:
             return self.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
-        common = unify_all(unshaped(value.type) for value in values)
+        types: list[Type | None] = [unshaped(value.type) for value in values]
+        common = unify_all(unshaped(value.type) for value in values) or reduce(_join_if_any, types)
         if common is not None:
             return self.insert_node("prim::ListConstruct", range, list(values), [ListType(common)]).output
         type = TupleType(tuple(value.type for value in values))
@@ -488,6 +513,23 @@ _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.
 
 def _is_variable(target: Expr) -> bool:
     return target.tree.kind == Var.KIND
+
+
+def _join_if_any(one: Type | None, other: Type | None) -> Type | None:
+    return None if one is None or other is None else join_values(one, other)
+
+
+def _is_new_container(found: SugaredValue) -> bool:
+    """Return whether the value is a list or a dict of numbers that the operator has made which returns it, and that
+    nothing holds."""
+    value = found.value if isinstance(found, SimpleValue) else None
+    if value is None or any(use.user.kind == "prim::Store" for use in value.uses):
+        return False
+    type, schema = value.type, value.node.schema
+    if not isinstance(type, (ListType, DictType)) or type.python or schema is None:
+        return False
+    is_made = value.node.kind == "prim::ListConstruct" or (len(schema.returns) == 1 and schema.returns[0].alias is None)
+    return is_made and number_members(type.contained[-1]) is not None
 
 
 def _is_emptied(origin: Origin, around: Type) -> bool:

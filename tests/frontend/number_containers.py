@@ -584,6 +584,60 @@ def in_lists_of_ints(x: Tensor):
     return items, found, number in [0.5, 1.0], [number, 1].index(1)
 
 
+def made_by_operators(x):
+    v = [3, 1, 2]
+    made = list(v)
+    made[0] = x[0].item()
+    part = v[:2]
+    part.append(x[0].item())
+    turned = v[::-1]
+    turned += [x[0].item()]
+    ordered = sorted(v)
+    ordered[-1] = 0.5
+    counted = list(range(3))
+    counted[1] = x[0].item()
+    both = v + [4]
+    both[0] = 2.5
+    twice = v * 2
+    twice[5] = x[0].item()
+    copied = v.copy()
+    copied.insert(0, x[0].item())
+    return v, made, part, turned, ordered, counted, both, twice, copied
+
+
+def dicts_made_by_operators(x):
+    d = {"a": 1}
+    made = dict(d)
+    made["b"] = x[0].item()
+    copied = d.copy()
+    copied["a"] = 0.5
+    values = list(d.values())
+    values[0] = x[0].item()
+    return d, made, copied, values
+
+
+def rests(x):
+    v = [3, 1, 2]
+    (*copied,) = v
+    copied[0] = x[0].item()
+    first, *rest = v
+    rest.append(x[0].item())
+    one, *others = 1, 0.5, 2
+    others[0] = x[0].item()
+    return v, copied, first, rest, one, others
+
+
+def aliases_of_what_is_made(x):
+    v = [3, 1, 2]
+    made = list(v)
+    same = made
+    same[0] = x[0].item()
+    for i in range(2):
+        made = sorted(made)
+        made[i] = 0.5
+    return v, made, same
+
+
 PROGRAMS = [
     counter,
     counter_of_list,
@@ -661,4 +715,10 @@ PROGRAMS = [
     literals_given,
     added_in_place,
     in_lists_of_ints,
+
+
+    made_by_operators,
+    dicts_made_by_operators,
+    rests,
+    aliases_of_what_is_made,
 ]

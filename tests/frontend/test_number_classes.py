@@ -158,17 +158,32 @@ def test_parameters_of_init_are_what_programs_pass() -> None:
                 assert outcome(function, (x,)) == outcome(program, (x,))
 
 
+def scaled_by_both(x: Tensor):
+    return Scaled(2)(x) + Scaled(x)(x), Scaled(x).factor, Scaled(3).factor
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+
 def in_one_program(x: Tensor):
-    return Scaled(2)(x) + Scaled(x)(x)
+    return Named("x").name, Named(x).name
+
+
+def test_a_program_may_pass_a_tensor_and_a_number() -> None:
+    compiled = rekindle.script(scaled_by_both)
+    for x in (FLOATS, INTS):
+        assert outcome(compiled, (x,)) == outcome(scaled_by_both, (x,))
 
 
 def test_a_program_that_passes_what_has_no_type_in_common() -> None:
     with pytest.raises(rekindle.errors.SchemaError) as caught:
         rekindle.script(in_one_program)
-    assert caught.value.message.startswith("'__init__' cannot be called with (Tensor): argument 'factor': expected ")
+    assert caught.value.message.startswith("'__init__' cannot be called with (Tensor): argument 'name': expected ")
 
 
-class Total2(nn.Module):
+class Redefined(nn.Module):
     def __init__(self):
         super().__init__()
         self.total = 0.5
@@ -193,7 +208,7 @@ class Quotient(nn.Module):
         return self.count, rest
 
 
-@pytest.mark.parametrize("module", [Total2, Quotient])
+@pytest.mark.parametrize("module", [Redefined, Quotient])
 def test_attributes_keep_ints_and_pairs_of_numbers(module: Callable[[], nn.Module]) -> None:
     buffer = io.BytesIO()
     rekindle.save(rekindle.script(module()), buffer)
