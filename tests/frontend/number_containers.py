@@ -715,8 +715,6 @@ PROGRAMS = [
     literals_given,
     added_in_place,
     in_lists_of_ints,
-
-
     made_by_operators,
     dicts_made_by_operators,
     rests,
