@@ -6,7 +6,6 @@
 - ``torch.nonzero(x, as_tuple=True)``;
 - ``out=(values, indices)``, and ``out=None``;
 - ``d.get(key, default)`` and ``d.pop(key, default)`` with a default of another type than the values;
-- an int put into a list or a dict that is declared to hold floats;
 - ``text.split(maxsplit=1)``, ``text.startswith(("a", "b"))``, ``sorted(d)`` of a dict.
 """
 
@@ -51,9 +50,6 @@ _RENAMED: Final = {
 }
 """What Python calls the arguments of operators that have other names for them."""
 
-_PUTTING: Final = frozenset({"aten::append", "aten::insert", "aten::_set_item", "aten::setdefault"})
-"""Operators whose last argument is put into a list or a dict."""
-
 _FEATURES: Final = ListType(optional(TENSOR))
 
 
@@ -73,10 +69,6 @@ def call_as_python_does(
         if found is not None:
             return found
     owner = self_value or (args[0] if args else None)
-    if owner is not None and kind in _PUTTING and is_python:
-        number = _as_element(graph, owner.type, args[-1])
-        if number is not None:
-            return insert_builtin_call(range, graph, kind, [*args[:-1], number], kwargs, self_value)
     if owner is not None and isinstance(owner.type, DictType) and is_python_key(owner.type.key):
         return insert_builtin_call(range, graph, f"python::{kind.partition('::')[2]}", args, kwargs, self_value)
     named = {item.name: item for item in kwargs}
@@ -110,15 +102,6 @@ def call_as_python_does(
             return made
         return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
     return None
-
-
-def _as_element(graph: Graph, owner: Type, item: CallArgument) -> CallArgument | None:
-    """An int or a bool as one of the numbers that a list or a dict holds; None if it is none."""
-    wanted = owner.element if isinstance(owner, ListType) else owner.value if isinstance(owner, DictType) else None
-    if wanted not in (FLOAT, INT) or item.type not in (INT, BOOL) or item.type == wanted:
-        return None
-    kind = "aten::Float" if wanted == FLOAT else "aten::Int"
-    return replace(item, value=graph.insert(kind, [item.materialise(graph)], range=item.range))
 
 
 def _or_default(

@@ -71,22 +71,6 @@ def test_programs(program: Callable[..., Any], key: str) -> None:
         assert repr(compiled(copy.deepcopy(given[0]), key)) == repr(program(copy.deepcopy(given[1]), key))
 
 
-def put(d: Dict[str, float], xs: List[float], ns: List[int], n: int) -> Dict[str, float]:
-    d["n"] = n
-    d.setdefault("m", 2)
-    xs.append(n)
-    xs.insert(0, 4)
-    xs[1] = True
-    ns.append(True)
-    return d
-
-
-def test_ints_become_the_floats_that_a_list_or_a_dict_is_declared_to_hold() -> None:
-    floats, ints = [0.5, 1.5], [1]
-    assert repr(rekindle.script(put)({}, floats, ints, 3)) == "{'n': 3.0, 'm': 2.0}"
-    assert repr((floats, ints)) == "([4.0, 1.0, 1.5, 3.0], [1, 1])"
-
-
 def put_float(ns: List[int], x: Tensor) -> None:
     ns.append(0.5)
 

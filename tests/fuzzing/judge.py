@@ -130,8 +130,11 @@ def compare(actual: Observation, expected: Observation, exact: bool) -> tuple[st
         return "other text", Difference(str(expected.error), f"{actual.text[:300]!r}, not {expected.text[:300]!r}")
     for name, failure in _LOOKED_AT:
         found = difference(getattr(actual, name), getattr(expected, name), exact, name)
+        if found is not None and expected.error is not None:
+            text = f"{found.text}, after {actual.error}: {actual.text[:300]}"
+            return f"{failure} after an error", Difference(found.kind, text)
         if found is not None:
-            return failure if expected.error is None else f"{failure} after an error", found
+            return failure, found
     return None
 
 

@@ -129,14 +129,14 @@ def declared_row(failure: str, what: Difference, source: str, agrees: Agrees, ev
     refused = _NOT_AS_DECLARED.search(what.text)
     if refused is not None and refused[1] in evidence.undeclared(source):
         return NOT_DECLARED
-    if failure.endswith(_AFTER) and what.kind == "int instead of float" and any(map(agrees, widened(source))):
-        return NOT_DECLARED
     if failure in ("error instead", "other error") and "is declared to return" in what.text:
         if any(map(agrees, widened(source, "None"))):
             return NO_RESULT
     if evidence.deviates or (failure.removesuffix(_AFTER) in _WRONG and what.kind in _CONVERTED):
         if any(map(agrees, widened(source))):
             return DECLARED
+    if evidence.undeclared(source) and any(map(agrees, widened(source))):
+        return NOT_DECLARED  # what it raises may be caught
     return ""
 
 
