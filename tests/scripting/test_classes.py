@@ -381,31 +381,31 @@ class Lazy:
 
 
 def of_both_kinds(x: torch.Tensor):
-    return Lazy(3), Lazy(x)
+    return Lazy("a"), Lazy(x)
 
 
 def wrong_type(x: torch.Tensor):
     lazy = Lazy(x)
-    lazy.n = 3
+    lazy.n = "a"
     return lazy
 
 
 def test_missing_annotations():
     assert error_of(SchemaError, of_both_kinds) == (
-        "'__init__' cannot be called with (Tensor): argument 'n': expected int, got Tensor.\n"
+        "'__init__' cannot be called with (Tensor): argument 'n': expected str, got Tensor.\n"
         "It is declared as\n"
-        "  __init__(int n) -> NoneType\n"
+        "  __init__(str n) -> NoneType\n"
         '  File "FILE", line N\n'
         "    def of_both_kinds(x: torch.Tensor):\n"
-        "        return Lazy(3), Lazy(x)\n"
-        "                        ^^^^"
+        '        return Lazy("a"), Lazy(x)\n'
+        "                          ^^^^"
     )
     assert error_of(TypeMismatchError, wrong_type) == (
-        "attribute 'n' of 'Lazy' is Tensor, got int\n"
+        "attribute 'n' of 'Lazy' is Tensor, got str\n"
         '  File "FILE", line N\n'
         "    def wrong_type(x: torch.Tensor):\n"
         "        lazy = Lazy(x)\n"
-        "        lazy.n = 3\n"
+        '        lazy.n = "a"\n'
         "        ^^^^^^\n"
         "Hint: parameter 'n' of __init__ was taken for a Tensor because it has no annotation"
     )
