@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import MISSING
 from rekindle.ir.types import ClassType
@@ -42,7 +41,7 @@ def expected(value: Value) -> object:
         return node.attributes.get("value")
     if node.kind == "prim::GetAttr":
         return _attribute(node)
-    if any(may_write(use.user) for use in value.uses):
+    if any(use.user.schema is not None and use.user.schema.is_mutable for use in value.uses):
         return MISSING  # what it is later on is not what it was made of
     if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
         items = [expected(item) for item in node.inputs]
