@@ -19,7 +19,7 @@ def may_raise(node: Node) -> bool:
     """Whether a node that works on Python's values may raise for some of them."""
     if node.kind in RUNS_NOW:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
-    asked = _RAISING.get(node.kind)
+    asked = _RAISING.get(node.kind.replace("python::", "aten::", 1))
     return asked is not None and asked(node)
 
 
@@ -196,4 +196,4 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     "aten::index": _searches,
     **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr"), _always),
 }
-"""What asks, for each kind."""
+"""What asks, for each kind, and for Python's own operator of the same name."""

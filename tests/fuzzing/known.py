@@ -28,6 +28,8 @@ UNUSED: Final = "an operator on Tensors whose result nobody uses"
 NOT_DECLARED: Final = "`x.item()` where an int is declared"
 DECLARED: Final = "an int given to a parameter, a variable or a result that is declared a float"
 REORDERED: Final = "an operator on Tensors that raises, and what stands after it"
+TENSOR_GIVEN: Final = "a Tensor given to a parameter that is declared a number"
+OTHER_ELEMENTS: Final = "`v: List[float] = x.tolist()` of a Tensor of ints"
 COMPLEX_POWER: Final = "`float ** float` without a real result"
 NEGATIVE_POWER: Final = "`2 ** n` of ints, `n` negative"
 NO_RESULT: Final = "None passed to a parameter or returned as a result that is declared as something else"
@@ -35,6 +37,8 @@ WRITTEN: Final = "a Tensor that a derivative needs, and which is written to afte
 ROWS_WRITTEN: Final = "`for row in x: row *= 2` of an `x` that requires grad"
 
 ROWS: Final = (
+    TENSOR_GIVEN,
+    OTHER_ELEMENTS,
     ROWS_WRITTEN,
     UNUSED,
     REORDERED,
@@ -126,6 +130,10 @@ def row_of(failure: str, what: Difference, source: str, agrees: Agrees, evidence
 
 def declared_row(failure: str, what: Difference, source: str, agrees: Agrees, evidence: Evidence) -> str:
     """The row on declared types that describes a failure."""
+    if _NOT_A_NUMBER.search(what.text) and any(each.startswith("tensor(") for each in evidence.undeclared(source)):
+        return TENSOR_GIVEN
+    if "tolist() is annotated to give elements of type" in what.text and evidence.undeclared(source):
+        return OTHER_ELEMENTS
     refused = _NOT_AS_DECLARED.search(what.text)
     if refused is not None and refused[1] in evidence.undeclared(source):
         return NOT_DECLARED
@@ -157,6 +165,7 @@ def order_row(failure: str, source: str, agrees: Agrees) -> str:
     return ""
 
 
+_NOT_A_NUMBER: Final = re.compile(r"must be (bool|int|float|complex), not Tensor")
 _NOT_AS_DECLARED: Final = re.compile(r"TypeError: expected an? \w+, got (\S+?)(, not |\n|$)")
 _AFTER: Final = " after an error"
 _WRONG: Final = ("wrong answer", "wrong state", "wrong arguments")
@@ -225,10 +234,10 @@ def _wider(annotation: Any, number: str) -> Any:
 
 
 def deviating(value: Any, annotation: Any) -> Iterator[Any]:
-    """The numbers in ``value`` that are of another kind than ``annotation`` declares."""
+    """The numbers in ``value`` that are of another kind than ``annotation`` declares, or Tensors in their place."""
     parts = typing.get_args(annotation)
     if annotation in (bool, int, float, complex):
-        if isinstance(value, (int, float, complex)) and type(value) is not annotation:
+        if isinstance(value, (int, float, complex, torch.Tensor)) and type(value) is not annotation:
             yield value
     elif isinstance(value, dict) and len(parts) == 2:
         for key in value:

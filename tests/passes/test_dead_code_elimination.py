@@ -140,3 +140,14 @@ def test_a_format_that_the_value_does_not_have_raises() -> None:
     with pytest.raises(ValueError, match=r"^Unknown format code 'd' for object of type 'float'$"):
         compiled(0.5)
     assert len(list(compiled.graph.find_nodes("aten::format"))) == 1
+
+
+def removed() -> int:
+    values = [0.5]
+    values.remove(min(0.1, 0))
+    return 1
+
+
+def test_a_method_of_a_list_of_several_types_raises() -> None:
+    with pytest.raises(ValueError, match=r"^list\.remove\(x\): x not in list$"):
+        rekindle.script(removed)()
