@@ -11,6 +11,7 @@ from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, 
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.generators import LAZY
 from rekindle.frontend.inference import (
+    ATTRIBUTE,
     DICT,
     LIST,
     NOTHING,
@@ -44,8 +45,8 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    join_any,
     join_contents,
-    join_values,
     number_beside_tensor,
     number_members,
     unify_all,
@@ -184,7 +185,9 @@ class AssignmentEmitter(PythonFormEmitter):
     def _remember_alias(self, target: Expr, value: Expr) -> None:
         """``b = a``: what is put into the list or dict of one is put into that of the other."""
         origin = self.environment.origin_of(value)
-        if origin is not None and origin.kind == NUMBERS and target.tree.kind == Var.KIND:
+        if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
+            origin = Origin(value.tree, ATTRIBUTE, attribute=value)
+        if origin is not None and origin.kind in (NUMBERS, ATTRIBUTE) and target.tree.kind == Var.KIND:
             frame = self.environment.frame
             frame.origins[frame.variable(Var(target.tree).name.name)] = origin
 
@@ -379,11 +382,13 @@ class AssignmentEmitter(PythonFormEmitter):
             self._assign(starred.value, SimpleValue(rest), range)
 
     def _starred_list(self, values: Sequence[Value], range: SourceRange) -> Value:
-        """What a starred target holds: a list, as in Python; a tuple where the elements are of different types."""
+        """What a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
         if not values:
             return self.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
-        types: list[Type | None] = [unshaped(value.type) for value in values]
-        common = unify_all(unshaped(value.type) for value in values) or reduce(_join_if_any, types)
+        types = [unshaped(value.type) for value in values]
+        common = unify_all(types)
+        if common is None and self.graph.none_checks is not None:
+            common = reduce(join_any, types)
         if common is not None:
             return self.insert_node("prim::ListConstruct", range, list(values), [ListType(common)]).output
         type = TupleType(tuple(value.type for value in values))
@@ -513,10 +518,6 @@ _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.
 
 def _is_variable(target: Expr) -> bool:
     return target.tree.kind == Var.KIND
-
-
-def _join_if_any(one: Type | None, other: Type | None) -> Type | None:
-    return None if one is None or other is None else join_values(one, other)
 
 
 def _is_new_container(found: SugaredValue) -> bool:

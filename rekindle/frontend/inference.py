@@ -60,6 +60,7 @@ SET: Final = "set"
 TUPLE: Final = "tuple"
 NOTHING: Final = "None"
 NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
+ATTRIBUTE: Final = "attribute"  # the list or dict in an attribute: ``xs = self.history``
 """What the first assignment of a variable was."""
 
 
@@ -78,6 +79,8 @@ class Origin:
     """Whether it may assign None, too: ``xs = [] if wanted else None``."""
     holds_empty: bool = False
     """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
+    attribute: Expr | None = None
+    """Where the variable is another name of what is in an attribute, ``self.history``."""
     maker: tuple[str, Type] | None = None
     """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rekindle.frontend.explaining import Explaining
-from rekindle.frontend.inference import DICT, LIST, NUMBERS, SET
+from rekindle.frontend.inference import ATTRIBUTE, DICT, LIST, NUMBERS, SET
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Value
@@ -38,6 +38,9 @@ class Learning(Explaining):
         if base.tree.kind == Var.KIND:
             variable = self.environment.frame.variable(Var(base.tree).name.name)
             origin, container = self.environment.find_origin(variable), self.environment.frame.find_type(variable)
+            if origin is not None and origin.attribute is not None:
+                self._learn_attribute(Select(origin.attribute.tree), depth, unshaped(given))
+                return
             wanted = None if container is None else _with_element(container, depth, unshaped(given))
             if origin is not None and container is not None and wanted is not None:
                 self.evidence.learn_contents(origin, container, wanted)
@@ -98,7 +101,7 @@ class Learning(Explaining):
         if owner.tree.kind == Subscript.KIND:
             self._learn_from_item(owner, kind, args)
         origin = self.environment.origin_of(owner)
-        if origin is None or origin.kind == NUMBERS:
+        if origin is None or origin.kind in (NUMBERS, ATTRIBUTE):
             self._learn_from_numbers(owner, kind.rpartition("::")[2], args)
             return
         values = [item.materialise(self.graph) for item in args]

@@ -638,6 +638,29 @@ def aliases_of_what_is_made(x):
     return v, made, same
 
 
+def mixed_rests(x):
+    one, *others = 1, 0.5, "s", x[0].item()
+    *most, last = 2, x[0].item(), "t"
+    return one, others, most, last
+
+
+class Shared:
+    def __init__(self):
+        self.history = [0]
+        self.table = {"a": [1]}
+
+
+def other_names_of_attributes(x):
+    shared = Shared()
+    history = shared.history
+    again = history
+    again.append(x[0].item())
+    history[0] += 0.5
+    table = shared.table
+    table["a"].append(x[0].item())
+    return shared.history, again, shared.table
+
+
 PROGRAMS = [
     counter,
     counter_of_list,
@@ -719,4 +742,6 @@ PROGRAMS = [
     dicts_made_by_operators,
     rests,
     aliases_of_what_is_made,
+    mixed_rests,
+    other_names_of_attributes,
 ]

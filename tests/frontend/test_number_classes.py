@@ -208,7 +208,19 @@ class Quotient(nn.Module):
         return self.count, rest
 
 
-@pytest.mark.parametrize("module", [Redefined, Quotient])
+class OtherNames(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.history = [0.5]
+
+    def forward(self, n: int, x: float):
+        history = self.history
+        history.append(n)
+        history[0] = 2 * n
+        return self.history, history[-1] + 1
+
+
+@pytest.mark.parametrize("module", [Redefined, Quotient, OtherNames])
 def test_attributes_keep_ints_and_pairs_of_numbers(module: Callable[[], nn.Module]) -> None:
     buffer = io.BytesIO()
     rekindle.save(rekindle.script(module()), buffer)
