@@ -16,6 +16,7 @@ from rekindle.ir.types import (
     Type,
     UnionBase,
     UnionType,
+    number_beside_tensor,
     unify,
     unshaped,
     without_none,
@@ -55,7 +56,7 @@ class ChoiceEmitter(ConditionEmitter):
             return self._choose(BinOp(expr.tree), hint)
         if compares(expr):
             value = self.emit_expression(expr)
-            if isinstance(value.type, TensorType):
+            if isinstance(value.type, TensorType) or number_beside_tensor(value.type) is not None:
                 return _Operand(value)
             found = self.truth_of(expr, value)
             return _Operand(found.value, found.value, found.refinements, found.static)

@@ -740,3 +740,33 @@ def elements_are_the_tensors_themselves(x):
     t[0] = x[0]
     t[0] += 1
     return t, x
+
+
+@program((VECTOR, True), (VECTOR, False), (VECTOR * 0, True))
+def comparisons_as_values(x, flag: bool):
+    t = 2
+    if flag:
+        t = x.sum()
+    return t > 1 and t < 5, t > 3 or t == 2, 0 < t < 3, not t > 1
+
+
+@program((MATRIX,), (MATRIX * 0,))
+def uses_of_lists_of_both(x):
+    xs = [0.0, 2]
+    xs[0] = x.sum()
+    d = {"a": 0.0, "b": 1}
+    d["a"] = x.sum()
+    return (
+        xs[0] > 1 and xs[1] > 1,
+        sum(xs),
+        sorted(d),
+        xs[::-1],
+        [v * 2 for v in xs],
+        [isinstance(v, Tensor) for v in xs],
+        {k: float(v) for k, v in d.items()},
+        max(d, key=lambda k: float(d[k])),
+        xs.pop(),
+        d.pop("b"),
+        {**d, "z": 1},
+        xs + [1],
+    )
