@@ -2,6 +2,8 @@
 
 Python's programs see such an error: ``table[key]`` in a ``try``, whose result nobody uses, asks whether the key is
 there. Operators on Tensors are not among these: what an unused one would raise for its shapes is not looked for.
+Neither is, outside the functions of :mod:`math`, an int beyond the largest float, as in ``n * 0.5``: arithmetic may be
+reordered.
 """
 
 from __future__ import annotations
@@ -12,7 +14,21 @@ from typing import Final
 
 from rekindle.analysis.effects import RUNS_NOW, may_write
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, DictType, ListType, StringType, Type, union
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NUMBER,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    NoneType,
+    StringType,
+    Type,
+    union,
+)
 
 
 def may_raise(node: Node) -> bool:
@@ -28,6 +44,7 @@ def _always(node: Node) -> bool:
 
 
 _ANY_NUMBER: Final = union([BOOL, NUMBER])
+_ORDERED: Final = (union([BOOL, INT, FLOAT]), STRING, TENSOR)
 
 
 def _is_number(type: Type) -> bool:
@@ -58,8 +75,8 @@ def _divides(node: Node) -> bool:
 
 
 def _steps(node: Node) -> bool:
-    """The length of a range, unless its step is a constant other than zero."""
-    step = _constant(node.inputs[2])
+    """A range or slice, whose step comes last, unless that is a constant other than zero."""
+    step = _constant(node.inputs[-1])
     return not (isinstance(step, int) and step != 0)
 
 
@@ -92,9 +109,19 @@ def _converts(node: Node) -> bool:
     return isinstance(given.type, StringType)
 
 
-def _of_floats(node: Node) -> bool:
+def _of_numbers_only(node: Node) -> bool:
     """Functions of ``math``, which leave their domains or overflow."""
     return all(_is_number(each.type) for each in node.inputs)
+
+
+def _of_other_than_floats(node: Node) -> bool:
+    """Functions of ``math`` that are defined for every float: an int may be too large, a complex number is refused."""
+    return _of_numbers_only(node) and not all(each.type.is_subtype_of(FLOAT) for each in node.inputs)
+
+
+def _may_have_complex(node: Node) -> bool:
+    """``abs``, which overflows for complex numbers alone."""
+    return _may_be_complex(node.inputs[0].type)
 
 
 def _formats(node: Node) -> bool:
@@ -143,9 +170,17 @@ def _measures(length: Value, container: Value) -> bool:
     return lengths.kind == "prim::ListConstruct" and any(_measures(each, container) for each in lengths.inputs)
 
 
-def _of_a_list(node: Node) -> bool:
-    """The least and the greatest of a list, which may be empty."""
-    return len(node.inputs) == 1 and isinstance(node.inputs[0].type, ListType)
+def _extremum(node: Node) -> bool:
+    """The least and the greatest of a list, which may be empty, and of two numbers that may have no order."""
+    if len(node.inputs) == 1:
+        return isinstance(node.inputs[0].type, ListType)
+    return _orders(node)
+
+
+def _sorts(node: Node) -> bool:
+    """Sorting a list whose elements may have no order, or an order that the program defines."""
+    listed = node.inputs[0].type
+    return isinstance(listed, ListType) and not any(listed.element.is_subtype_of(each) for each in _ORDERED)
 
 
 def _changes_a_container(node: Node) -> bool:
@@ -167,12 +202,36 @@ def _searches(node: Node) -> bool:
     return isinstance(node.inputs[0].type, (ListType, StringType))
 
 
+def _splits(node: Node) -> bool:
+    """Splitting a text, unless the separator is None or a constant that is not empty; that of a Tensor has the same
+    kind."""
+    separator = node.inputs[1]
+    is_none = isinstance(separator.type, NoneType)
+    return isinstance(node.inputs[0].type, StringType) and not is_none and not _constant(separator)
+
+
+def _fills(node: Node) -> bool:
+    """Padding a text, unless the character for it is one constant character."""
+    known = _constant(node.inputs[2])
+    return not (isinstance(known, str) and len(known) == 1)
+
+
+def _slices(node: Node) -> bool:
+    return isinstance(node.inputs[0].type, (ListType, StringType)) and _steps(node)
+
+
+def _element_of_a_tuple(node: Node) -> bool:
+    return node.inputs[1].node.kind != "prim::Constant"
+
+
 def _constant(value: Value) -> object:
     return value.to_python()
 
 
 _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
-    **dict.fromkeys(("aten::div", "aten::floordiv", "aten::remainder", "aten::divmod", "aten::fmod"), _divides),
+    **dict.fromkeys(
+        ("aten::div", "aten::floordiv", "aten::remainder", "aten::divmod", "aten::__round_to_zero_floordiv"), _divides
+    ),
     "aten::pow": _powers,
     **dict.fromkeys(("aten::lt", "aten::le", "aten::gt", "aten::ge"), _orders),
     "aten::__range_length": _steps,
@@ -180,20 +239,37 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::floor", "aten::ceil", "aten::trunc", "aten::round"), _converts),
     **dict.fromkeys(
         (
-            *("aten::sqrt", "aten::log", "aten::log2", "aten::log10", "aten::log1p", "aten::exp", "aten::expm1"),
-            *("aten::acos", "aten::asin", "aten::acosh", "aten::atanh", "aten::sin", "aten::cos", "aten::tan"),
-            *("aten::sinh", "aten::cosh", "aten::gamma", "aten::lgamma", "aten::factorial"),
+            *("aten::sqrt", "aten::log", "aten::log2", "aten::log10", "aten::log1p", "aten::exp", "aten::exp2"),
+            *("aten::expm1", "aten::acos", "aten::asin", "aten::acosh", "aten::atanh", "aten::sin", "aten::cos"),
+            *("aten::tan", "aten::sinh", "aten::cosh", "aten::gamma", "aten::lgamma", "aten::factorial"),
+            *("aten::fmod", "aten::mathremainder", "aten::ldexp", "aten::polar"),
         ),
-        _of_floats,
+        _of_numbers_only,
     ),
+    **dict.fromkeys(
+        (
+            *("aten::atan", "aten::asinh", "aten::tanh", "aten::atan2", "aten::copysign", "aten::degrees"),
+            *("aten::radians", "aten::erf", "aten::erfc", "aten::fabs", "aten::angle"),
+        ),
+        _of_other_than_floats,
+    ),
+    "prim::abs": _may_have_complex,
+    "aten::fsum": _always,
     **dict.fromkeys(("aten::format", "aten::percentFormat"), _formats),
     "aten::__getitem__": _item,
+    "aten::select": _item,
+    "aten::slice": _slices,
+    "prim::TupleIndex": _element_of_a_tuple,
     "prim::ListUnpack": _unpacks,
-    **dict.fromkeys(("prim::min", "prim::max"), _of_a_list),
+    **dict.fromkeys(("prim::min", "prim::max"), _extremum),
+    **dict.fromkeys(("aten::sort", "aten::sorted"), _sorts),
     **dict.fromkeys(
         ("aten::_set_item", "aten::pop", "aten::popitem", "aten::remove", "aten::Delete"), _changes_a_container
     ),
     "aten::index": _searches,
-    **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr"), _always),
+    **dict.fromkeys(("aten::split", "aten::rsplit", "aten::partition", "aten::rpartition"), _splits),
+    **dict.fromkeys(("aten::center", "aten::ljust", "aten::rjust"), _fills),
+    **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr", "prim::StringIndex"), _always),
+    **dict.fromkeys(("aten::device", "aten::get_autocast_dtype", "aten::broadcast_shapes"), _always),
 }
 """What asks, for each kind, and for Python's own operator of the same name."""

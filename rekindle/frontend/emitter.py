@@ -535,11 +535,11 @@ class FunctionEmitter(AttemptEmitter):
         if not isinstance(found, ExceptionInstance):
             raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
         message = found.message
-        if message.type == STRING:
+        if found.is_text:
             self._insert_raise([message, found.class_name], statement.range)
             return
         arguments = message
-        if not found.has_several:
+        if found.count == 1:
             kind = TupleType((message.type,))
             arguments = self.insert_node("prim::TupleConstruct", statement.range, [message], [kind]).output
         text = self.text_of(message, statement.range)

@@ -28,6 +28,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
+from rekindle.ops.exceptions import exception_class
 
 
 class SpecialForm(StaticValue):
@@ -201,17 +202,29 @@ class ExceptionClass(StaticValue):
                 call.graph.create("prim::TupleConstruct", values, types=[type], range=call.range)
             ).output
         name = call.graph.insert_constant(self.name, range=call.range)
-        return ExceptionInstance(message, name, has_several=len(call.args) > 1)
+        return ExceptionInstance(message, name, len(call.args))
 
 
 class ExceptionInstance(SugaredValue):
     """``ValueError("message")``: the message and the name of the class, as values."""
 
-    def __init__(self, message: Value, class_name: Value, has_several: bool = False) -> None:
+    def __init__(self, message: Value, class_name: Value, count: int = 1) -> None:
         self.message = message
         self.class_name = class_name
-        self.has_several = has_several
-        """Whether the message is the tuple of several arguments."""
+        self.count = count
+        """The number of arguments; the message is the tuple of several, and an empty text for none."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the message alone says what the arguments are: an empty one may be no argument, too."""
+        if self.count == 0:
+            return True
+        known = self.message.to_python()
+        if isinstance(known, str):
+            return bool(known)
+        found = exception_class(str(self.class_name.to_python()))
+        shows_empty = found is not None and issubclass(found, KeyError)  # its text is the repr of its argument
+        return self.message.type == STRING and not shows_empty
 
     @property
     def description(self) -> str:

@@ -93,6 +93,41 @@ def test_other_exceptions_come_through_as_they_are() -> None:
         strict(0)
 
 
+def raises_nothing_said(text: str) -> str:
+    raise KeyError
+
+
+def raises_an_empty_key(text: str) -> str:
+    raise KeyError("")
+
+
+def raises_an_empty_text(text: str) -> str:
+    raise ValueError("")
+
+
+def raises_the_key(text: str) -> str:
+    raise KeyError(text)
+
+
+def text_of_the_key(text: str) -> str:
+    try:
+        raise KeyError(text)
+    except KeyError as error:
+        return str(error)
+
+
+def test_an_empty_argument_of_an_exception_is_an_argument() -> None:
+    for function in (raises_nothing_said, raises_an_empty_key, raises_an_empty_text, raises_the_key):
+        compiled = rekindle.script(function)
+        for text in ("", "a"):
+            with pytest.raises(Exception) as expected:  # noqa: PT011 - eager Python says which
+                function(text)
+            with pytest.raises(type(expected.value)) as caught:
+                compiled(text)
+            assert (str(caught.value), caught.value.args) == (str(expected.value), expected.value.args)
+    assert_calls_agree(text_of_the_key, ("",), ("a",))
+
+
 class Fitting(nn.Module):
     def __init__(self) -> None:
         super().__init__()
