@@ -286,6 +286,8 @@ class DifferentiableGraph(torch.autograd.Function):
             ]
         ctx.plan = plan
         ctx.set_materialize_grads(False)
+        if not plan.gradient.is_flat:
+            results = _distinct(results)
         if plan.constants:
             ctx.mark_non_differentiable(*[results[i] for i in plan.constants if isinstance(results[i], Tensor)])
         return results
@@ -307,6 +309,20 @@ class DifferentiableGraph(torch.autograd.Function):
         found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
         return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+
+
+def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
+    """The results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
+    iterations, returns what it was given, which may be another result, or be kept."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for value in results:
+        if isinstance(value, Tensor):
+            if id(value) in seen:
+                value = value.detach()
+            seen.add(id(value))
+        found.append(value)
+    return tuple(found)
 
 
 # What stands for what is kept: None for a tensor, a number for a list of so many, a list for one of what else there is,

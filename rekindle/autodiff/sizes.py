@@ -2,7 +2,8 @@
 
 What a way back needs besides tensors (sizes, mostly) follows from the sizes of the inputs. So it is computed once for
 inputs of the same sizes, and stands in the backward graph as constants from then on; a sum to a size that a gradient
-has already goes away. The forward graph is left with what it computes.
+has already goes away. The forward graph is left with what it computes. What follows from the floats that go in is kept
+as tensors are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.autodiff.captures import CLEANUP
+from rekindle.autodiff.float_dependence import values_of_floats
 from rekindle.autodiff.gradient import BackwardGraph, Gradient
 from rekindle.autodiff.places import constant
 from rekindle.ir.graph import Graph, Node, Value
@@ -41,7 +43,7 @@ _OF_VALUES: Final = frozenset(
 
 
 def follow_from_sizes(gradient: Gradient) -> bool:
-    """Whether all that is kept besides tensors follows from the sizes and dtypes of the inputs."""
+    """Whether all :func:`kept_numbers` follow from the sizes and dtypes of the inputs."""
     graph = gradient.forward
     if any(node.kind in _OF_VALUES for node in graph.all_nodes()):
         return False
@@ -67,9 +69,13 @@ def _follows(node: Node) -> bool:
 
 
 def kept_numbers(gradient: Gradient) -> list[int]:
-    """The outputs of the forward graph that are kept and are no tensors."""
+    """The outputs of the forward graph that are kept, are no tensors, and depend on no float that goes in."""
     outputs = gradient.forward.outputs
-    return [index for index in range(gradient.results, len(outputs)) if not may_hold_tensor(outputs[index].type)]
+    numbers = [index for index in range(gradient.results, len(outputs)) if not may_hold_tensor(outputs[index].type)]
+    if not numbers:
+        return []
+    varying = values_of_floats(gradient.forward)
+    return [index for index in numbers if outputs[index] not in varying]
 
 
 def can_be_known(gradient: Gradient, index: int, value: object) -> bool:

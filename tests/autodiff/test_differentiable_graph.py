@@ -161,6 +161,91 @@ def test_sizes_may_change() -> None:
                 assert_same(found, torch.autograd.grad(single(*inputs).sum(), inputs))
 
 
+def raised_to(x: Tensor, gamma: float) -> Tensor:
+    return (1.0 - x) ** gamma
+
+
+def chosen_by(x: Tensor, gamma: float) -> Tensor:
+    y = x.sin()
+    if gamma > 1.0:
+        y = y * x
+    else:
+        y = (y - gamma).abs() ** (gamma + 1)
+    return y.exp()
+
+
+def repeated_by(x: Tensor, gamma: float) -> Tensor:
+    y = x.exp()
+    for i in range(int(gamma)):
+        y = y.sin() * (i + 1)
+        if i * gamma > 1.0:
+            y = y**gamma
+    return y
+
+
+def cut_by(x: Tensor, gamma: float) -> Tensor:
+    y = x.sin()[: int(gamma * 2)]
+    return (y * y).sum(0) * y.exp() ** gamma
+
+
+def with_each(x: Tensor, factors: list[float]) -> Tensor:
+    y = x.sin()
+    for factor in factors:
+        y = (y * factor + 1.1) ** factor
+    return y
+
+
+FLOATS = [2.0, 2.0, 1.5, 3.0, 0.0, 1.0, 0.5, 2.0]
+
+
+@pytest.mark.parametrize("written", [raised_to, chosen_by, repeated_by, cut_by])
+def test_floats_may_change(written: Callable[[Tensor, float], Tensor]) -> None:
+    function = DifferentiableOperation(graph_of(written))
+    x = (torch.arange(1, 10) / 10).reshape(3, 3).requires_grad_()
+    for gamma in FLOATS:
+        found, expected = function(x, gamma), written(x, gamma)
+        assert_same(found, expected)
+        assert found.requires_grad
+        assert_same(torch.autograd.grad(found.sum(), x), torch.autograd.grad(expected.sum(), x))
+
+
+def test_floats_in_lists_may_change() -> None:
+    function = DifferentiableOperation(graph_of(with_each))
+    x = (torch.arange(1, 10) / 10).requires_grad_()
+    for factors in ([2.0], [2.0], [1.5, 2.0], [2.0, 1.5], [1.0]):
+        found, expected = function(x, factors), with_each(x, factors)
+        assert_same(torch.autograd.grad(found.sum(), x), torch.autograd.grad(expected.sum(), x))
+
+
+def returned_by_a_loop(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    y = x.exp()
+    z = y
+    for i in range(n):
+        y = y.sin() * (i + 1)
+        if i > 1:
+            y = y**n
+        z = z * y
+    return y, z
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_result_that_is_kept_or_another_result(n: int) -> None:
+    function = DifferentiableOperation(graph_of(returned_by_a_loop))
+    x = (torch.arange(1, 5) / 10).requires_grad_()
+    for _ in range(2):
+        found, expected = function(x, n), returned_by_a_loop(x, n)
+        assert_same(found, expected)
+        assert [value.requires_grad for value in found] == [True, True]
+        for weights in ((1.0, 0.0), (0.0, 1.0), (2.0, 3.0)):
+            gradients = [
+                torch.autograd.grad(
+                    sum(w * v.sum() for w, v in zip(weights, values, strict=True)), x, retain_graph=True
+                )
+                for values in (found, expected)
+            ]
+            assert_same(gradients[0], gradients[1])
+
+
 def test_writing_to_what_was_kept() -> None:
     messages = []
     for function in (run_single(), single):

@@ -1,0 +1,90 @@
+"""Which numbers of a graph depend on the values of floats that go in.
+
+A float is another one in each call of a schedule, so derivatives are made for the sizes, dtypes and ints of the inputs,
+and not for their floats. What depends on a float is no constant of them: ``gamma == 2.0``, ``gamma - 1.0``, a size
+``int(n * scale)``, and the sizes of a tensor that has such a size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import BOOL, INT, NONE, STRING, Type, UnionBase
+
+
+def values_of_floats(graph: Graph) -> set[Value]:
+    """The values that are numbers which depend on a float that goes in, hold such, or are tensors whose sizes do."""
+    found = {value for value in graph.inputs if not may_hold_tensor(value.type) and _may_hold_float(value.type)}
+    count = -1
+    while found and len(found) != count:
+        count = len(found)
+        _spread(graph.block, found)
+    return found
+
+
+def _spread(block: Block, found: set[Value]) -> None:
+    for node in block.nodes:
+        for inner in node.blocks:
+            _spread(inner, found)
+        if node.blocks:
+            _spread_through_blocks(node, found)
+        elif node.kind == "aten::append":
+            if node.inputs[1] in found:
+                found.update((node.inputs[0], *node.outputs))
+        else:
+            found.update(value for value in node.outputs if _depends(node, value, found))
+
+
+def _spread_through_blocks(node: Node, found: set[Value]) -> None:
+    """The results of a branch or a loop, and what a loop carries: they depend on the condition and the count too."""
+    controls = node.inputs[:2] if node.kind == "prim::Loop" else node.inputs
+    first = 1 if node.kind == "prim::Loop" else 0
+    if any(value in found for value in controls) or any(
+        inner.outputs and inner.outputs[0] in found for inner in node.blocks if first
+    ):
+        found.update(node.outputs)
+        for inner in node.blocks:
+            _mark_appended(inner, found)
+    for inner in node.blocks:
+        _pair(inner.outputs[first:], node.outputs, found)
+        if first:
+            _pair(node.inputs[2:], inner.inputs[1:], found)
+            _pair(inner.outputs[1:], inner.inputs[1:], found)
+
+
+def _mark_appended(block: Block, found: set[Value]) -> None:
+    """Lists to which nodes in ``block`` append: the float says how often."""
+    for node in block.nodes:
+        if node.kind == "aten::append":
+            found.add(node.inputs[0])
+        for inner in node.blocks:
+            _mark_appended(inner, found)
+
+
+def _pair(sources: Iterable[Value], targets: Iterable[Value], found: set[Value]) -> None:
+    found.update(target for source, target in zip(sources, targets, strict=True) if source in found)
+
+
+def _depends(node: Node, output: Value, found: set[Value]) -> bool:
+    """Whether a result of an operator depends on a value in ``found``: a number on any, the sizes of a tensor on all
+    but a float beside other tensors, which scales or fills."""
+    among = [value for value in node.inputs if value in found]
+    if not among or not may_hold_tensor(output.type):
+        return bool(among)
+    beside_tensors = any(may_hold_tensor(value.type) for value in node.inputs)
+    return not beside_tensors or any(may_hold_tensor(value.type) or _is_size(value.type) for value in among)
+
+
+def _is_size(type: Type) -> bool:
+    """Whether values of this type may say a size: ints, and lists of numbers, of factors too."""
+    if isinstance(type, UnionBase):
+        return any(_is_size(member) for member in type.contained)
+    return type in (INT, BOOL) or bool(type.contained)
+
+
+def _may_hold_float(type: Type) -> bool:
+    if type.contained:
+        return any(_may_hold_float(part) for part in type.contained)
+    return type not in (INT, BOOL, STRING, NONE)
