@@ -34,6 +34,7 @@ from rekindle.ir.types import (
     Type,
     is_python_key,
     join_any,
+    number_members,
     optional,
     unshaped,
     without_none,
@@ -104,6 +105,19 @@ def call_as_python_does(
     return None
 
 
+def takes_other_default(
+    range: SourceRange, graph: Graph, kind: str, args: Sequence[CallArgument], self_value: CallArgument | None
+) -> Value | None:
+    """The result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
+    values, which the operator would convert it to; None for other calls."""
+    if kind.partition("::")[2] not in ("get", "pop") or self_value is None or len(args) != 2:
+        return None
+    owner, default = self_value.type, args[1].type
+    if not isinstance(owner, DictType) or number_members(default) is None or default.is_subtype_of(owner.value):
+        return None
+    return _or_default(range, graph, kind, self_value, *args)
+
+
 def _or_default(
     range: SourceRange,
     graph: Graph,
@@ -116,7 +130,7 @@ def _or_default(
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
-    taken = f"{library}::{'pop' if kind == 'aten::pop' else '__getitem__'}"
+    taken = f"{library}::{'pop' if kind.endswith('::pop') else '__getitem__'}"
     values = [each.materialise(graph) for each in (owner, key, default)]
     is_there = graph.insert(f"{library}::__contains__", values[:2], range=range)
     node = graph.insert_node(graph.create("prim::If", [is_there], outputs=0, range=range))

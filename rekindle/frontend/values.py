@@ -32,7 +32,7 @@ from rekindle.frontend.missing import missing_attribute
 from rekindle.frontend.none_errors import ATTRIBUTE_ERROR, TYPE_ERROR
 from rekindle.frontend.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.python_kinds import as_python_has_it, gives_nothing
-from rekindle.frontend.python_signatures import call_as_python_does
+from rekindle.frontend.python_signatures import call_as_python_does, takes_other_default
 from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
@@ -551,6 +551,9 @@ class BuiltinFunction(SugaredValue):
         args = call.args
         if kind in NUMBER_KINDS and call.graph.none_checks is not None:
             kind, itself, args = as_containers_of_numbers(kind, itself, args, call.graph, call.range)
+            found = None if call.kwargs else takes_other_default(call.range, call.graph, kind, args, itself)
+            if found is not None:
+                return SimpleValue(found)
         if kind in LOOK_AT_SETS:
             args = given_sets(kind, args, call.graph, call.range)
         try:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from rekindle.errors import Source
 from rekindle.ir.graph import Node
 from rekindle.ir.types import ListType
 
@@ -46,7 +47,7 @@ def word_as_python_does(error: BaseException, node: Node) -> None:
         return
     if node.kind not in _CHAIN:
         return
-    indices = _indices(node.range.text)
+    indices = _indices(node.range.original.text)
     if indices is not None:
         first, separator, rest = str(error.args[0]).partition("\n")
         error.args = (_worded(first, node, indices) + separator + rest,)
@@ -85,9 +86,11 @@ def _worded(text: str, node: Node, indices: Sequence[ast.expr]) -> str:
 
 
 def _indices(text: str) -> Sequence[ast.expr] | None:
-    """What stands between the brackets of a subscript; None of another text."""
+    """What stands between the brackets of a subscript; None of another text. The range of ``(a + b)[0]`` begins at
+    the ``a``."""
+    opened = "(" * (1 + max(text.count(")") - text.count("("), 0))
     try:
-        expression = ast.parse(f"({text})", mode="eval").body
+        expression = ast.parse(f"{opened}{text})", mode="eval").body
     except SyntaxError:
         return None
     if not isinstance(expression, ast.Subscript):
@@ -99,10 +102,15 @@ def _earlier(node: Node) -> Sequence[Node]:
     """The nodes of the same subscript before ``node``."""
     found: list[Node] = []
     before = node.inputs[0].node
-    while before.kind in _CHAIN and before.range == node.range:
+    while before.kind in _CHAIN and _place(before) == _place(node):
         found.append(before)
         before = before.inputs[0].node
     return found
+
+
+def _place(node: Node) -> tuple[Source, int, int]:
+    original = node.range.original
+    return original.source, original.start, original.end
 
 
 def _position(number: int, indices: Sequence[ast.expr]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import rekindle
 
@@ -55,11 +55,22 @@ def counted(d: Dict[str, float], k: str):
     return counts
 
 
+def of_open_numbers(d: Dict[str, float], k: str):
+    counts, flags, odd = {"a": 1}, {"a": 7}, {1: 2}
+    number = torch.tensor(d["b"]).item()
+    least = min(number, len(k), 9)
+    found = counts.get(k, number), counts.pop(k, least), flags.get(k, k == "q"), odd.get(number, number)
+    return found, counts, flags.pop(k, number) * 2
+
+
 def extremes(d: Dict[str, float], k: str):
     return max(k, "b"), min("a", k, "c"), max((1, 2), (1, 3)), min([1, 2], [0, 5], [3]), max((1, k), (1, "b"))
 
 
-PROGRAMS = (got_number, got_optional, popped, of_literals, of_tensors, of_ints, of_tuples, counted, extremes)
+PROGRAMS = (
+    *(got_number, got_optional, popped, of_literals, of_tensors, of_ints, of_tuples, of_open_numbers, counted),
+    extremes,
+)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -69,6 +80,26 @@ def test_programs(program: Callable[..., Any], key: str) -> None:
     compiled = rekindle.script(program)
     for _ in range(3):
         assert repr(compiled(copy.deepcopy(given[0]), key)) == repr(program(copy.deepcopy(given[1]), key))
+
+
+class Table(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.table = {"a": 1}
+
+    def forward(self, w: Dict[str, int]):
+        self.count += w.get("b", self.count)
+        found = self.table.get("b", self.count)
+        self.count -= 2.5
+        return found
+
+
+def test_the_default_is_an_attribute_that_becomes_a_float() -> None:
+    module, compiled = Table(), rekindle.script(Table())
+    for given in ({"b": 3}, {}, {"b": -1}, {}):
+        assert repr(compiled(given)) == repr(module(given))
+        assert repr(compiled.count) == repr(module.count)
 
 
 def put_float(ns: List[int], x: Tensor) -> None:

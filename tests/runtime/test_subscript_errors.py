@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 import torch
 
@@ -50,6 +52,14 @@ def on_several_lines(x):
 
 
 # fmt: on
+def of_a_sum(x):
+    return (1 + x)[9]
+
+
+def of_a_call_within(x):
+    return (x.abs() + (x))[0, 9]
+
+
 def by_the_method(x):
     return x.select(0, 9)
 
@@ -75,6 +85,7 @@ def _outcome(function, x):
     [
         *((each, (0,)) for each in (by_the_method_of_a_result, by_the_function)),
         *((each, (0,)) for each in (first, column, too_many, written, added_to, on_several_lines, by_the_method)),
+        *((each, (2, 3)) for each in (of_a_sum, of_a_call_within)),
         *((each, (2, 3)) for each in (column, last, too_many, written, on_several_lines, by_the_method)),
         (beside_a_slice, (2, 3)),
         (beside_a_slice, (2, 3, 4)),
@@ -85,6 +96,20 @@ def test_the_text_is_that_of_eager(function, sizes, optimized):
         compiled = rekindle.script(function)
         for _ in range(3):
             assert str(_outcome(compiled, torch.zeros(sizes))) == str(_outcome(function, torch.zeros(sizes)))
+
+
+@pytest.mark.parametrize("sizes", [(0,), (2, 3)])
+@pytest.mark.parametrize(
+    "function",
+    [first, column, element, last, too_many, on_several_lines, of_a_sum, of_a_call_within, by_the_method],
+)
+def test_a_program_that_was_saved_raises_the_texts_of_its_source(function, sizes):
+    file = io.BytesIO()
+    rekindle.save(rekindle.script(function), file)
+    file.seek(0)
+    loaded = rekindle.load(file)
+    for _ in range(3):
+        assert str(_outcome(loaded, torch.zeros(sizes))) == str(_outcome(function, torch.zeros(sizes)))
 
 
 @pytest.mark.parametrize("optimized", [False, True])

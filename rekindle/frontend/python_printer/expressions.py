@@ -16,6 +16,7 @@ from rekindle.ir.literals import format_string
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
+    BOOL,
     NONE,
     ClassType,
     DictType,
@@ -338,7 +339,17 @@ def _raise(out: Text, node: Node, printer: FunctionPrinter) -> None:
         _write_operator(out, node, printer)
 
 
+def _tensor(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    """``torch.tensor``; the number of ``x[i] = …`` as what raises where its dtype has no such number."""
+    if printer.importable and node.attributes.get("assigned") and node.inputs[0].type != BOOL:
+        assert node.schema is not None
+        out.add("torch.scalar_tensor").add_list(operator_arguments(node.schema, node, printer), "(", ")")
+    else:
+        _write_operator(out, node, printer)
+
+
 _SPECIAL: Final[dict[str, _Writer]] = {
+    "aten::tensor": _tensor,
     "prim::Constant": _constant,
     "prim::Uninitialized": _uninitialized,
     "prim::PythonOp": _python_call,
