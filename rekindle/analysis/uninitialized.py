@@ -1,4 +1,5 @@
-"""Which values may be uninitialised: those that ``prim::Uninitialized`` reaches through branches and loops.
+"""Which values may be uninitialised: those that ``prim::Uninitialized`` reaches through branches, loops and the lists
+in which the variables of a ``try`` are kept.
 
 .. code-block:: text
 
@@ -14,28 +15,44 @@ A program reads such a value only after a guard, so an operator on it must not m
 
 from __future__ import annotations
 
-from rekindle.ir.graph import Graph, Value
+from typing import Final
+
+from rekindle.ir.graph import Graph, Node, Value
+
+_KEEPS: Final = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
+_TAKES: Final = frozenset({"aten::__getitem__", "prim::ListUnpack", "prim::TupleIndex", "prim::TupleUnpack"})
 
 
 def may_be_uninitialized(graph: Graph) -> set[Value]:
     """The values of ``graph`` that may hold nothing where they are made."""
-    pending = [node.output for node in graph.find_nodes("prim::Uninitialized")]
-    found = set(pending)
+    found: set[Value] = set()
+    kept: set[Value] = set()
+    """Lists and tuples that hold some."""
+    pending = [(node.output, found) for node in graph.find_nodes("prim::Uninitialized")]
     while pending:
-        for user, offset in pending.pop().uses:
-            block = user.owning_block
-            made: list[Value] = []
-            if user.kind == "prim::Loop" and offset >= 2:
-                made = [user.outputs[offset - 2], user.blocks[0].inputs[offset - 1]]
-            elif user.kind == "prim::Return" and block is not None and block.owning_node is not None:
-                outer = block.owning_node
-                if outer.kind == "prim::Loop" and offset >= 1:
-                    made = [outer.outputs[offset - 1], block.inputs[offset]]
-                elif outer.kind == "prim::If":
-                    made = [outer.outputs[offset]]
-            elif user.kind == "prim::unchecked_cast":
-                made = [user.output]
-            fresh = [value for value in made if value not in found]
-            found.update(fresh)
-            pending += fresh
+        value, known = pending.pop()
+        if value in known:
+            continue
+        known.add(value)
+        for user, offset in value.uses:
+            pending += [(made, known) for made in _passed_on(user, offset)]
+            if user.kind in _KEEPS:
+                pending.append((user.output, kept))
+            elif user.kind in _TAKES and known is kept and offset == 0:
+                pending += [(made, found) for made in user.outputs]
     return found
+
+
+def _passed_on(user: Node, offset: int) -> list[Value]:
+    """What holds the value that a node uses, as it is, in branches and loops."""
+    block = user.owning_block
+    if user.kind == "prim::Loop" and offset >= 2:
+        return [user.outputs[offset - 2], user.blocks[0].inputs[offset - 1]]
+    if user.kind == "prim::unchecked_cast":
+        return [user.output]
+    if user.kind != "prim::Return" or block is None or block.owning_node is None:
+        return []
+    outer = block.owning_node
+    if outer.kind == "prim::Loop" and offset >= 1:
+        return [outer.outputs[offset - 1], block.inputs[offset]]
+    return [outer.outputs[offset]] if outer.kind == "prim::If" else []

@@ -26,6 +26,7 @@ from rekindle.errors.exceptions import (
     GivenUpError as GivenUpError,
     GraphError as GraphError,
     InternalError as InternalError,
+    MissingName as MissingName,
     NotScriptableError as NotScriptableError,
     ParseError as ParseError,
     RekindleError as RekindleError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.errors.causes import Cause, Edit
@@ -84,10 +85,22 @@ class UnsupportedError(CompileError):
     """Python that the language leaves out."""
 
 
+@dataclass(slots=True, frozen=True)
+class MissingName:
+    """The text and the class of Python's error where a variable is read that nothing is assigned to. ``block`` is the
+    block of the graph that would have read it."""
+
+    text: str
+    class_name: str
+    block: object
+
+
 class UndefinedNameError(CompileError):
     """A name or an attribute that does not exist, or does not exist on every path that leads here."""
 
     CAUSE = Cause.UNDEFINED_NAME
+    missing: MissingName | None = None
+    """Where it is the name of a variable: what Python raises."""
 
 
 class TypeMismatchError(CompileError):

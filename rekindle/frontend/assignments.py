@@ -60,9 +60,7 @@ from rekindle.syntax.views import (
     Attribute,
     AugAssign,
     BinOp,
-    Comprehension,
     Expr,
-    GeneratorExpr,
     Lambda,
     ListLiteral,
     Select,
@@ -261,12 +259,7 @@ class AssignmentEmitter(PythonFormEmitter):
         name = Var(target.tree).name.name
         generator = None if value.tree.kind == Var.KIND else self.generator_of(value, LAZY)
         if generator is not None:
-            first, *others = generator.generators
-            source = hidden(value.range, "source")
-            self._assign(source, self.emit_sugared(first.iterable), first.iterable.range)
-            begun = Comprehension.create(first.range, first.target, source, first.conditions)
-            made = GeneratorExpr.create(value.range, generator.element, [begun, *others])
-            return KeptGenerator(self, name, GeneratorExpr(made.tree))
+            return KeptGenerator(self, name, self.begun_generator(generator))
         call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
         if call is not None and call.callee_name in ITERATORS:
             if self.environment.is_builtin(call.callee_name or "", value.range):

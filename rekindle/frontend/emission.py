@@ -109,6 +109,8 @@ class Emission:
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
+        self.is_unexpected = False
+        """Whether no attribute of the module leads into the branch that is emitted."""
         self.loop = LoopKind.NONE
         self.shared: dict[int, Value | None] = {}
         self.starred: dict[int, SugaredValue] = {}
@@ -177,10 +179,10 @@ class Emission:
         of it as well.
 
         Raises:
-            CompileError: ``error`` itself where there is no rest.
+            CompileError: ``error`` itself where there is no rest, or nobody is told what is wrong.
             GivenUpError: else.
         """
-        if not rest:
+        if not rest or self.is_unexpected:
             raise error
         self.recover(error, self.place, failed.tree, partial(self._emit_part, failed))
         for expr in rest:

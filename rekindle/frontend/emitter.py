@@ -348,7 +348,9 @@ class FunctionEmitter(AttemptEmitter):
                 return  # what follows is never reached, and need not even compile
 
     def _give_up_statement(self, statement: Stmt, error: Exception, place: Place) -> None:
-        """Go on behind a statement that could not be compiled. What it was to assign is given up, too."""
+        """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
+        if self._raises_as_python(statement, error, place):
+            return
         emit = self._STATEMENTS.get(statement.tree.kind)
         if emit is None or statement.tree.kind in _COMPOUND:
             self.recover(error, place)
@@ -621,6 +623,19 @@ class FunctionEmitter(AttemptEmitter):
             self.returns.merged = merged
         self.leave_with(value, statement.range)
 
+    def _raises_as_python(self, statement: Stmt, error: Exception, place: Place) -> bool:
+        """Whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
+        leads; then it is emitted as what Python raises."""
+        missing = error.missing if isinstance(error, UndefinedNameError) else None
+        if not self.is_unexpected or missing is None or statement.tree.kind in _COMPOUND:
+            return False
+        block = place.insert_point.owning_block
+        if missing.block is not block or self.graph.insert_point.owning_block is not block:
+            return False  # only a part of the statement reads it, which may not run
+        said = [self.graph.insert_constant(each, range=statement.range) for each in (missing.text, missing.class_name)]
+        self._insert_raise(said, statement.range)
+        return True
+
     # ---------------------------------------------------------------------------------------------- if
 
     def _emit_if(self, tree: Tree) -> None:
@@ -646,13 +661,14 @@ class FunctionEmitter(AttemptEmitter):
     def _emit_unexpected(self, statements: list[Stmt]) -> None:
         """Statements that do not run as the module's attributes are. Where they cannot be compiled, they raise."""
         saved, self.diagnostics = self.diagnostics, Diagnostics()
+        was_unexpected, self.is_unexpected = self.is_unexpected, True
         before = self.graph.insert_point.prev
         try:
             with self.keeping_if(lambda: not self.diagnostics.has_failed):
                 self.attempt(partial(self.emit_statements, statements))
             told = self.diagnostics
         finally:
-            self.diagnostics = saved
+            self.diagnostics, self.is_unexpected = saved, was_unexpected
         if not told.has_failed:
             return
         while self.graph.insert_point.prev is not before:

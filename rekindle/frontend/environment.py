@@ -19,6 +19,7 @@ from rekindle.errors import (
     Cause,
     Edit,
     GivenUpError,
+    MissingName,
     SourceRange,
     TypeMismatchError,
     UndefinedNameError,
@@ -274,10 +275,15 @@ class Environment:
             raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
         if is_own:
             self._want_of_later_turn(name, range)
-            raise _unassigned(name, range)
+            error, said = _unassigned(name, range), unassigned_text(name, is_free=False)
+            error.missing = MissingName(*said, self.graph.insert_point.owning_block)
+            raise error
         similar = difflib.get_close_matches(name, self._variables(), n=1, cutoff=0.75)
         hint, edit = (f"did you mean '{similar[0]}'?", Edit(range, similar[0])) if similar else (None, None)
-        raise UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
+        error = UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
+        said = f"name '{name}' is not defined", "builtins.NameError"
+        error.missing = MissingName(*said, self.graph.insert_point.owning_block)
+        raise error
 
     def _variables(self) -> list[str]:
         """The names that have been assigned so far."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.assignedness import join
-from rekindle.frontend.generators import flattened
+from rekindle.frontend.generators import LAZY, flattened
 from rekindle.frontend.loops import LoopEmitter
 from rekindle.frontend.recovery import target_names
 from rekindle.frontend.refinement import Refinements
@@ -16,7 +16,10 @@ from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, FunctionType, Type, unshaped
-from rekindle.syntax.views import BinOp, Comprehension, Expr, GeneratorExpr, Ident, Var
+from rekindle.syntax.desugaring import hidden
+from rekindle.syntax.views import BinOp, Comprehension, Const, Expr, GeneratorExpr, Ident, Var
+
+_CONSTANT: Final = frozenset({Const.KIND, "true", "false", "none", "string_literal"})
 
 
 class GeneratedValue(SugaredValue):
@@ -59,6 +62,25 @@ class GeneratedValue(SugaredValue):
 
 class GeneratorEmitter(LoopEmitter):
     """Emits what goes over generators."""
+
+    def begun(self, expr: Expr, later: Expr) -> Expr:
+        """Evaluate what Python evaluates of an iterable before ``later``: all, or the first iterable of a generator.
+        The iterable that is returned reads that part from a variable."""
+        if later.tree.kind in _CONSTANT:
+            return expr
+        generator = self.generator_of(expr, LAZY)
+        return self._kept_source(expr) if generator is None else self.begun_generator(generator)
+
+    def begun_generator(self, generator: GeneratorExpr) -> GeneratorExpr:
+        """The generator with its first iterable evaluated."""
+        first, *others = generator.generators
+        begun = Comprehension.create(first.range, first.target, self._kept_source(first.iterable), first.conditions)
+        return GeneratorExpr(GeneratorExpr.create(generator.range, generator.element, [begun, *others]).tree)
+
+    def _kept_source(self, iterable: Expr) -> Expr:
+        source = hidden(iterable.range, "source")
+        self.assign_targets([source], [self.emit_sugared(iterable)], iterable.range)
+        return source
 
     def elements_of(self, expr: Expr) -> SugaredValue:
         """What ``expr`` iterates over, beside others. Elements of generators are computed where their turn comes.

@@ -253,9 +253,13 @@ class HigherOrderEmitter(CallEmitter):
     def _first_by(self, call: Apply, name: str) -> SugaredValue:
         """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
         range = call.range
+        sources = call.inputs
+        for item in call.attributes:
+            if item.name.name == "default" and len(sources) == 1:
+                sources = [self.begun(sources[0], item.value)]
         key, options = self.keys_and_options(call, ("default",))
-        if len(call.inputs) == 1:
-            xs = self.unordered_list(call, call.inputs[0])
+        if len(sources) == 1:
+            xs = self.unordered_list(call, sources[0])
         else:
             xs = self.list_of(range, SugaredTuple([self.emit_sugared(item) for item in call.inputs]), None)
         keys = self.keys_of(xs, key, range)

@@ -157,11 +157,13 @@ class PythonFormEmitter(SequenceEmitter):
         """The first of ``next(iter(xs))``, ``next(self.parameters())``, ``next((x for x in xs if …), None)``."""
         items = self._expect(call, 1, 2)
         taken = self._iterated(items[0])
+        if len(items) == 2:
+            taken = self.begun(taken, items[1])
         generator = self.generator_of(taken, LAZY)
         if generator is not None:
             other = self.emit_expression(items[1]) if len(items) == 2 else None
             return SimpleValue(self.first_of(generator, other))
-        source = self.emit_sugared(self._iterated(items[0]))
+        source = self.emit_sugared(taken)
         length = None if isinstance(source, SimpleValue) else source.static_length
         if length is None and source.must_unroll:
             length = len(source.as_tuple(call.range, self.graph))
@@ -172,6 +174,7 @@ class PythonFormEmitter(SequenceEmitter):
         xs = self.list_of(call.range, source, None)
         if len(items) == 1:
             return SimpleValue(self.from_library("first_of", call.range, xs))
+        default = self.emit_expression(items[1])
         count = self.insert("aten::len", call.range, xs)
         is_there = self.insert("aten::gt", call.range, count, 0)
         first = self.literal(0, call.range)
@@ -180,7 +183,7 @@ class PythonFormEmitter(SequenceEmitter):
             is_there,
             Refinements(),
             lambda: SimpleValue(xs).item(call.range, self.graph, first).as_value(call.range, self.graph),
-            lambda: self.emit_expression(items[1]),
+            lambda: default,
         )
         return SimpleValue(node.add_output(self.join_types(call.range, found, other)))
 

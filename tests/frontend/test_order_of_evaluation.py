@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import List
+
 import pytest
 import torch
 from torch import Tensor
@@ -73,3 +75,24 @@ def test_a_draw_that_nobody_uses_moves_the_generator_on() -> None:
 def test_large_constants_are_left_to_the_program() -> None:
     assert rekindle.script(large)(1) == large(1)
     assert rekindle.script(never_computed)(1) == 1.0
+
+
+def noted(log: List[int], value: int) -> int:
+    log.append(value)
+    return value
+
+
+def defaults(n: int):
+    log: List[int] = []
+    first = next((noted(log, each) for each in [noted(log, 1), noted(log, 2)] if each > 0), noted(log, 9))
+    largest = max((noted(log, each) for each in [noted(log, 3), 4]), default=noted(log, 8))
+    taken = next(iter([noted(log, 5)]), noted(log, 6))
+    of_list = max([noted(log, n)], default=noted(log, n + 1))
+    of_pairs = min(zip([n], [noted(log, 7)]), default=(noted(log, 2), 1))
+    key = next((key for key, item in {n: 3}.items() if noted(log, item) > 5), noted(log, 4))
+    of_set = max({noted(log, n)}, default=noted(log, 4))
+    return log, first, largest, taken, of_list, of_pairs, key, of_set
+
+
+def test_a_default_is_computed_after_the_iterable_and_before_the_elements_of_a_generator() -> None:
+    assert_calls_agree(defaults, (3,), (0,))

@@ -552,3 +552,34 @@ def read_after_other_work(x: Tensor, n: int):
         x -= x + x + x.floor()
     x[:1].add_(float(x.min()))
     return math.sin(i)
+
+
+def default_after_the_generator(n: int):
+    for i in range(n - 1):
+        numbers = [i, n]
+        other = 7
+    return next((each for each in numbers if each > 1), other)
+
+
+def default_after_the_list(n: int):
+    for i in range(n - 1):
+        numbers = [i, n]
+        other = 7
+    return max(numbers, default=other), next(iter(numbers), other)
+
+
+def default_of_the_largest(n: int):
+    for i in range(n - 1):
+        numbers = [i, n]
+        other = 7
+    return max((each // n for each in numbers), default=other)
+
+
+def generator_after_a_try(n: int):
+    try:
+        10 // n
+    except ZeroDivisionError:
+        least = 3.0
+    finally:
+        found = any(least > i for i in range(5))
+    return found
