@@ -41,8 +41,8 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     is_open_number,
+    join_assigned,
     join_numbers,
-    join_values,
     lost_class,
     mismatch_note,
     number_beside_tensor,
@@ -168,7 +168,7 @@ class Frame:
         frame: Frame | None = self
         while frame is not None:
             if name in frame.annotated:
-                return True
+                return name not in frame.origins  # otherwise its uses have shown the type
             frame = frame.parent
         return False
 
@@ -510,6 +510,7 @@ class Environment:
             return
         if annotated is not None:
             self.frame.annotated.add(name)
+            self.frame.origins.pop(name, None)
             if number_members(annotated) is not None or number_beside_tensor(simple.type) is not None:
                 simple = convert_value(self.graph, simple, annotated, range)
         if annotated is not None and not simple.type.is_subtype_of(annotated):
@@ -554,7 +555,7 @@ class Environment:
             )
         expected = unshaped(expected)
         may_change = self._may_change_number(name, annotated) and (_is_value(expected) or _is_value(simple.type))
-        number = join_values(expected, unshaped(simple.type)) if may_change else None
+        number = join_assigned(expected, unshaped(simple.type)) if may_change else None
         if number is not None and (number != expected or simple.type != expected):
             return self._widen_number(name, number, simple, range)
         simple = convert_value(self.graph, simple, expected, range)
@@ -597,7 +598,7 @@ class Environment:
             assert outermost.loop is not None
             assert outermost.parent is not None
             entered = outermost.parent.find_type(variable)
-            wider = None if entered is None else join_values(entered, unshaped(number.type))
+            wider = None if entered is None else join_assigned(entered, unshaped(number.type))
             if wider is not None and wider != entered:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
         is_plain = not isinstance(joined, TupleType) and number.type.is_subtype_of(joined)
@@ -749,10 +750,10 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
 
 
 def _is_value(type: Type) -> bool:
-    """Return whether values of ``type`` are or may be numbers, or are tuples of such: they can have a wider type."""
+    """Return whether values of ``type`` may be numbers, or tuples of such: they can have a wider type."""
     if isinstance(type, TupleType):
         return any(map(_is_value, type.elements))
-    return number_members(type) is not None or number_beside_tensor(type) is not None
+    return number_members(without_none(type)) is not None or number_beside_tensor(type) is not None
 
 
 def _joined_number(type: Type) -> Type | None:

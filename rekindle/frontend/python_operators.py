@@ -62,6 +62,7 @@ _CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", 
 """What ``y operator x`` is that ``x operator y`` is."""
 
 _WHOLE: Final = (INT, BOOL)
+_TYPED_NUMBERS: Final = (INT, FLOAT, COMPLEX)
 _REAL: Final = frozenset({"BoolType", "IntType", "FloatType", "NumberType"})
 
 _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
@@ -99,7 +100,7 @@ class PythonOperatorEmitter(IterationEmitter):
         if isinstance(rhs.type, TensorType) and self.graph.none_checks is not None:
             if lhs.type == BOOL and operator == "//":
                 return self.binary(operator, self.insert("aten::Int", range, lhs), rhs, expr)
-            if is_open_number(lhs.type) or lhs.type == BOOL:
+            if is_open_number(lhs.type) or lhs.type == BOOL or (operator == "-" and lhs.type in _TYPED_NUMBERS):
                 return self._number_and_tensor(operator, lhs, rhs, expr)
         if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
             return self.from_library("repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
@@ -143,7 +144,10 @@ class PythonOperatorEmitter(IterationEmitter):
         )
 
     def _number_and_tensor(self, operator: str, number: Value, tensor: Value, expr: BinOp) -> Value | None:
-        """``x.item() - y``: the operators of Tensors take numbers on their right."""
+        """``x.item() - y``: the operators of Tensors take numbers on their right.
+
+        TorchScript's ``1.5 - y`` is ``neg(y) + 1.5``, which wraps in the dtype of ``y`` before it promotes.
+        """
         if operator == "-":
             return self.insert("aten::rsub", expr.range, tensor, number)
         if operator == "/":

@@ -177,7 +177,7 @@ def _stays_tensor(argument: CallArgument, type: Type) -> bool:
     the Tensor in Python: a number in its place has another type, and no gradient.
     """
     value = argument.value
-    if value is None or not isinstance(value.type, TensorType) or not _follows_python(value):
+    if value is None or not isinstance(argument.type, TensorType) or not _follows_python(value):
         return False
     return number_members(without_none(type)) is not None
 

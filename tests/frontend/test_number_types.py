@@ -7,7 +7,7 @@ import io
 import linecache
 import math
 from collections.abc import Callable
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 import torch
@@ -197,6 +197,14 @@ def variable(x: Tensor):
     return n
 
 
+def variable_that_was_none(x: Tensor):
+    n = None
+    n: Optional[int] = 0
+    for v in x:
+        n = v.item()
+    return n
+
+
 def element(x: Tensor):
     values: List[int] = []
     values.append(x[0].item())
@@ -209,7 +217,7 @@ def value_of_a_dict(x: Tensor):
     return values
 
 
-@pytest.mark.parametrize("program", [argument, result, variable, element, value_of_a_dict])
+@pytest.mark.parametrize("program", [argument, result, variable, variable_that_was_none, element, value_of_a_dict])
 def test_annotations_that_forbid_the_number(program: Callable[..., Any]) -> None:
     compiled = rekindle.script(program)
     assert repr(compiled(torch.tensor([3]))) == repr(program(torch.tensor([3])))
@@ -286,6 +294,22 @@ def element_of_a_tensor(x: Tensor, values: List[float]):
     return values
 
 
+def element_of_a_tensor_or_number(x: Tensor, values: List[float]):
+    best = 0
+    for row in x:
+        best = row
+    values[0] = best
+    return values
+
+
+def value_of_a_tensor_or_number(x: Tensor, values: Dict[str, float]):
+    best = 0
+    for row in x:
+        best = row
+    values["best"] = best
+    return values
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -293,6 +317,14 @@ def element_of_a_tensor(x: Tensor, values: List[float]):
         (result_of_a_tensor, "the function is declared to return float, but this returns Tensor"),
         (argument_of_a_tensor, "'scaled' cannot be called with (Tensor): argument 'w': expected float, got Tensor."),
         (element_of_a_tensor, "no overload of 'aten::_set_item' can be called with (List[float], int, Tensor)."),
+        (
+            element_of_a_tensor_or_number,
+            "no overload of 'aten::_set_item' can be called with (List[float], int, Union[Tensor, int]).",
+        ),
+        (
+            value_of_a_tensor_or_number,
+            "no overload of 'aten::_set_item' can be called with (Dict[str, float], str, Union[Tensor, int]).",
+        ),
     ],
 )
 def test_no_tensor_is_taken_for_a_number(program: Callable[..., Any], message: str) -> None:
@@ -310,6 +342,26 @@ def written_by_a_mask(x: Tensor, y: Tensor):
     n = y.sum().item()
     x[x == 0] = n
     return x
+
+
+def number_minus_tensor(x: Tensor, n: int):
+    return 1.5 - x, n - x, 0 - x, 2.0 - x.sum(), True - x
+
+
+def subtracted_from_a_number(x: Tensor, n: int):
+    total = 0.0
+    for row in x:
+        total -= row
+    return total, n
+
+
+@pytest.mark.parametrize("program", [number_minus_tensor, subtracted_from_a_number])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.float16, torch.complex64, torch.bool])
+def test_a_number_minus_a_tensor_wraps_as_in_python(program: Callable[..., Any], dtype: torch.dtype) -> None:
+    x = torch.tensor([1, 0, -128]).to(dtype)
+    compiled = rekindle.script(program)
+    for _ in range(3):
+        assert outcome(compiled, (x, 300)) == outcome(program, (x, 300))
 
 
 @pytest.mark.parametrize("program", [written_to_rows, written_by_a_mask])

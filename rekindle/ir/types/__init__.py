@@ -77,6 +77,7 @@ from rekindle.ir.types.unify import (
     is_open_number as is_open_number,
     is_python_key as is_python_key,
     join_any as join_any,
+    join_assigned as join_assigned,
     join_contents as join_contents,
     join_numbers as join_numbers,
     join_values as join_values,

@@ -127,6 +127,15 @@ def join_values(a: Type, b: Type) -> Type | None:
     return join_numbers(a, b) or _join_with_tensor(a, b)
 
 
+def join_assigned(a: Type, b: Type) -> Type | None:
+    """Return the type of a variable that is given an ``a`` and a ``b``: :func:`join_values`, where numbers may also be
+    None; None where they have none in common."""
+    if NONE in (a, b) or not (a.is_optional or b.is_optional):
+        return join_values(a, b)
+    inner = join_numbers(without_none(a), without_none(b))
+    return None if inner is None else optional(inner)
+
+
 def join_any(a: Type, b: Type) -> Type:
     """Return the type of a value that is an ``a`` or a ``b``: a Union where no other type has both."""
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
