@@ -52,6 +52,7 @@ _DIGITS = "archives say functions of Python's library by operators of tensors, w
 _FOLD = "archives lower what Python folds"
 
 IN_TORCH: dict[str, str] = {
+    "language.sizes.declared_without_length": "in archives a Tuple[int, ...] is a List[int], which takes no tuple",
     "language.collection_kinds.copied_and_limited": _DEQUE,
     "language.exceptions.raises_a_key": _ARGUMENTS,
     "language.exceptions.raises_with_several": _ARGUMENTS,
@@ -161,6 +162,7 @@ READ_BACK: dict[str, str] = {
     "language.library_functions.neighbours": _DIGITS,
     "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
     "language.python_texts.folded_and_printable": _FOLD,
+    "language.numbers.unions_of_numbers": "the branches return tuples of two types, which the text joins by a cast",
     "language.searches.goes_on_while_known": "a result of a branch that nobody reads is of a narrower type",
 }
 

@@ -10,6 +10,7 @@ _STAR = "a starred target is a list in Python; torch.jit makes a tuple of it"
 _NUMBERS = "a Tensor without dimensions indexes as the number that it holds, as in Python"
 
 KNOWN_DIFFERENCES: dict[str, str] = {
+    "arithmetic.tensor_with_numbers": "a number minus a Tensor is aten::rsub, as in eager",
     "assignment.augmented_tensor_bits": f"{_AUGMENTED}: it makes a new tensor for |= and &=",
     "assignment.augmented_tensor_power": f"{_AUGMENTED}: it makes a new tensor for **=",
     "assignment.augmented_tensor_remainder": f"{_AUGMENTED}: it takes C's fmod for %=",
