@@ -12,6 +12,7 @@ from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
@@ -20,13 +21,21 @@ from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 def construct(
     type: ClassType, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
 ) -> SugaredValue:
-    """Emit ``type(args, kwargs)``: an object without attributes, then the call of its ``__init__``."""
+    """Emit ``type(args, kwargs)``: an object with the attributes that the body of its class gives, then the call of its
+    ``__init__``."""
     init = type.methods.get("__init__")
     if init is None and type.is_incomplete:
         raise GivenUpError(f"the class '{type.basename}' could not be compiled")
     if init is None and (args or kwargs):
         raise TypeMismatchError(f"'{type.basename}' takes no arguments: it has no __init__", range)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
+    for name, slot in type.attributes.items():
+        if slot.initial is not None:
+            value = graph.insert_constant(slot.initial(), range=range)
+            attributes: dict[str, AttributeValue] = {"name": name}
+            graph.insert_node(
+                graph.create("prim::SetAttr", [made, value], outputs=0, attributes=attributes, range=range)
+            )
     if init is not None:
         MethodValue(made, init).call(Call(range, graph, args, kwargs))
     return SimpleValue(made)

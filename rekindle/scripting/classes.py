@@ -311,6 +311,8 @@ class _Filler:
                 f"'{name}' of '{self.cls.__name__}' is declared {type.annotation}, but its value is {value!r}", range
             )
         self.type.add_attribute(name, type, is_declared=True)
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
+            self.type.attributes[name].initial = lambda: value
 
     def _generated(self, name: str, declared: dict[str, Type]) -> FunctionRecord:
         binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import io
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Dict, Final, List, Optional
 
@@ -675,3 +676,42 @@ def test_dataclasses_that_are_refused():
         "the field 'items' of the dataclass 'Maybe' may be None and has a default_factory\n"
         "Hint: None stands for the default in a program: leave Optional or the default_factory away"
     )
+
+
+# ------------------------------------------------------------------------------------- values in the body of a class
+
+
+class Meter:
+    total: float = 0.0
+    count: int = 0
+    unit: Optional[str] = None
+
+    def update(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+
+class NamedMeter(Meter):
+    count: int = 10
+
+    def __init__(self, unit: str):
+        self.unit = unit
+
+
+def metered(values: List[float]):
+    meter, named = Meter(), NamedMeter("kg")
+    for value in values:
+        meter.update(value)
+        named.update(value)
+    return meter.total, meter.count, meter.unit, named.total, named.count, named.unit
+
+
+def test_values_in_the_body_of_a_class_are_saved() -> None:
+    compiled = rekindle.script(metered)
+    file = io.BytesIO()
+    rekindle.save(compiled, file)
+    for load in (rekindle.load, torch.jit.load):
+        file.seek(0)
+        loaded = load(file)
+        for values in ([1.5, 2.0], []):
+            assert repr(compiled(values)) == repr(loaded(values)) == repr(metered(values))
