@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, UndefinedNameError
+from rekindle.frontend.iterated_arguments import with_items
 from rekindle.frontend.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
@@ -32,8 +33,11 @@ def insert_builtin_call(
 
     Raises:
         SchemaError: no overload fits.
+        TypeMismatchError: numbers are joined.
         UndefinedNameError: there is no such builtin.
     """
+    if kind == "aten::join" and self_value is not None and len(args) == 1:
+        args = with_items(range, graph, args)
     operators = REGISTRY.overloads(kind)
     functions = find_builtin_functions(kind)
     if not operators and not functions and not preferred:

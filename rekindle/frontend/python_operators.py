@@ -10,6 +10,7 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.generators import LAZY
 from rekindle.frontend.insertion import constant_int
+from rekindle.frontend.iterated_arguments import items_of
 from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
 from rekindle.frontend.number_arithmetic import (
@@ -355,7 +356,9 @@ class PythonOperatorEmitter(IterationEmitter):
         if call.attributes or any(item.tree.kind in _NO_VALUES for item in call.inputs) or not call.inputs:
             return None
         value = self.emit_expression(call.inputs[0])
-        if len(call.inputs) > 1:
+        if len(call.inputs) == 1:
+            value = items_of(self.graph, value, call.range)
+        else:
             return self._extreme_of(call, name, [value, *map(self.emit_expression, call.inputs[1:])])
         type = value.type
         if isinstance(type, TensorType):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from rekindle.errors import SourceRange
+from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.counters import CounterEmitter
 from rekindle.frontend.set_values import check_shown
 from rekindle.frontend.shown import is_shown_otherwise, text_of
@@ -44,6 +44,19 @@ class SequenceEmitter(CounterEmitter):
         if made.node.kind == "prim::ListConstruct" and made.node.inputs:
             return self._of_items(made.node.inputs, call.range)
         return SimpleValue(as_tuple_type(made))
+
+    def _size_call(self, call: Apply, hint: Type | None) -> SugaredValue:
+        """``torch.Size(xs)``"""
+        inputs = self._expect(call, 0, 1)
+        if not inputs:
+            return SimpleValue(self.insert_node("prim::ListConstruct", call.range, [], [ListType(INT, "Size")]).output)
+        made = self.list_of(call.range, self.emit_sugared(inputs[0], 1, ListType(INT)), ListType(INT))
+        if made.type != ListType(INT):
+            if made.node.kind == "prim::ListConstruct" and not made.node.inputs:
+                made.set_type(ListType(INT))
+            else:
+                raise TypeMismatchError(f"torch.Size takes ints, got {made.type.annotation}", call.range)
+        return SimpleValue(as_tuple_type(made, "Size"))
 
     def _of_items(self, items: Sequence[Value], range: SourceRange) -> SugaredValue:
         type = TupleType(tuple(item.type for item in items))
@@ -123,6 +136,7 @@ class SequenceEmitter(CounterEmitter):
     _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
         **CounterEmitter._FORMS,
         "tuple": _tuple_call,
+        "Size": _size_call,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.iterated_arguments import with_iterated
 from rekindle.frontend.set_values import shown
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
@@ -312,8 +313,15 @@ class ToList(SugaredValue):
         return "the method 'tolist'"
 
 
+class PythonBuiltin(BuiltinFunction):
+    """An operator under the name that Python has for it."""
+
+    def call(self, call: Call) -> SugaredValue:
+        return super().call(replace(call, args=with_iterated(call.range, call.graph, self.kind, call.args)))
+
+
 def _operator(kind: str, method: str | None = None) -> SugaredValue:
-    builtin = BuiltinFunction(kind)
+    builtin = PythonBuiltin(kind)
     return builtin if method is None else MagicMethod(method, builtin)
 
 

@@ -42,7 +42,6 @@ _ONE_BY_ONE: Final[tuple[tuple[Any, str], ...]] = (
     (nn_utils._list_with_default, "aten::list_with_default"),
     (collections.OrderedDict, "aten::dict"),
     (torch.device, "aten::device"),
-    (torch.Size, "aten::list"),
     (torch._assert, "aten::_assert"),
     (torch._C._infer_size, "aten::_infer_size"),
     (torch._C._get_tracing_state, "aten::_get_tracing_state"),

@@ -129,6 +129,7 @@ def _special() -> dict[int, SugaredValue]:
         id(torch.jit.fork): FORK,
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
+        id(torch.Size): SpecialForm("Size"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,

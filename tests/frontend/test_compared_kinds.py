@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import rekindle
+from rekindle.errors import TypeMismatchError
 
 
 def lists_and_sizes(x):
@@ -103,6 +104,36 @@ def test_a_size_that_a_module_or_a_global_holds_stays_one() -> None:
     x = torch.ones(2, 3)
     assert repr(rekindle.script(Sizes())(x)) == repr(Sizes()(x))
     assert repr(rekindle.script(of_global)(x)) == repr(of_global(x))
+
+
+def made_sizes(x, n: int):
+    size = torch.Size([n, 3])
+    equal = (
+        x.shape == size,
+        size == x.shape,
+        x.shape != size,
+        size == (2, 3),
+        (2, 3) == torch.Size((2, 3)),
+        size in [x.shape],
+    )
+    others = torch.Size(x.shape[::-1]), torch.Size(), torch.Size([]), torch.Size(i + 1 for i in range(n)), size + (1,)
+    return equal, others, size, size.numel(), torch.zeros(size), f"{size}", isinstance(size, torch.Size), size[1:]
+
+
+def test_a_size_that_the_program_makes_is_one() -> None:
+    compiled = rekindle.script(made_sizes)
+    for x, n in ((torch.ones(2, 3), 2), (torch.ones(2, 3), 1), (torch.ones(3), 2)):
+        assert repr(compiled(x, n)) == repr(made_sizes(x, n))
+
+
+def size_of_floats(xs: List[float]):
+    return torch.Size(xs)
+
+
+def test_a_size_is_made_of_ints() -> None:
+    with pytest.raises(TypeMismatchError) as caught:
+        rekindle.script(size_of_floats)
+    assert str(caught.value).splitlines()[0] == "torch.Size takes ints, got List[float]"
 
 
 def leaks(n: int):

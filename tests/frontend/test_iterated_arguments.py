@@ -1,0 +1,78 @@
+"""Builtins that iterate over a text, which is its characters, or are given a number, which is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rekindle
+from rekindle.errors import TypeMismatchError
+
+
+def orders(s: str):
+    return sorted(s), sorted(s, reverse=True), sorted(set(s)), [sorted(word) for word in s.split()]
+
+
+def extremes(s: str):
+    return max(s + "a"), min(s + "b"), max(s, default="-"), min(s + "c", key=lambda c: -ord(c)), max(s, "x")
+
+
+def joined(s: str):
+    return ",".join(s), s.join("ab"), "".join(sorted(s)), ", ".join(word for word in s.split())
+
+
+@pytest.mark.parametrize("program", [orders, extremes, joined])
+def test_texts(program: Callable[[str], Any]) -> None:
+    compiled = rekindle.script(program)
+    for text in ("hello there", "", "a"):
+        assert compiled(text) == program(text)
+
+
+def sum_of_an_int(n: int):
+    return sum(n)
+
+
+def largest_of_a_float(x: float):
+    return max(x)
+
+
+def any_of_a_bool(b: bool):
+    return any(b)
+
+
+def sorted_of_an_int(n: int):
+    return sorted(n)
+
+
+def length_of_an_int(n: int):
+    return len(n)
+
+
+def sorted_of_two(n: int):
+    return sorted(n, n)
+
+
+def joined_number(n: int):
+    return ",".join(n)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (sum_of_an_int, "'int' object is not iterable"),
+        (largest_of_a_float, "'float' object is not iterable"),
+        (any_of_a_bool, "'bool' object is not iterable"),
+        (sorted_of_an_int, "'int' object is not iterable"),
+        (length_of_an_int, "object of type 'int' has no len()"),
+        (sorted_of_two, "sorted takes one argument, got 2"),
+        (joined_number, "'int' object is not iterable"),
+    ],
+)
+def test_numbers(program: Callable[..., Any], message: str) -> None:
+    with pytest.raises(TypeError):
+        program(True)
+    with pytest.raises(TypeMismatchError) as caught:
+        rekindle.script(program)
+    assert str(caught.value).splitlines()[0] == message
