@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Optional
 
 import pytest
 import torch
@@ -90,3 +91,15 @@ def test_zero_where_a_quotient_of_zeros_is_left_out(function) -> None:
     assert torch.equal(expected, torch.zeros(3))
     assert torch.equal(rekindle.grad(function)(x), expected)
     assert torch.equal(rekindle.jvp(function)(x, torch.tensor([1.0, 2.0, 4.0]))[1], torch.tensor(0.0))
+
+
+@pytest.mark.parametrize(("least", "greatest"), [(0.5, 1.0), (math.nan, None), (None, math.nan), (-math.inf, 1.0)])
+def test_nothing_passes_a_limit_that_is_not_a_number(least: Optional[float], greatest: Optional[float]) -> None:
+    def limited(x: Tensor) -> Tensor:
+        return x.clamp(least, greatest)
+
+    values = torch.tensor([0.1, 1.5, math.nan, math.inf, 1.0])
+    x = values.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(limited(x).sum(), x)
+    assert torch.equal(rekindle.grad(lambda x: limited(x).sum())(values), expected)
+    assert torch.equal(rekindle.jvp(limited, (0,))(values, (torch.ones(5),))[1], expected)

@@ -208,11 +208,11 @@ backward fmin(grad, self, other, result) -> self, other:
     return sum_to(grad_self, self, result), sum_to(grad_other, other, result)
 
 backward clamp(grad, self, min, max) -> self:
-    kept = grad
+    kept, zero = grad, torch.zeros_like(grad)
     if min is not None:
-        kept = kept.masked_fill(self < min, 0)
+        kept = torch.where(self >= min, kept, zero)
     if max is not None:
-        kept = kept.masked_fill(self > max, 0)
+        kept = torch.where(self <= max, kept, zero)
     return kept
 
 backward clamp.Tensor(grad, self, min, max, result) -> self, min, max:
@@ -248,10 +248,10 @@ composite min.other(self, other):
     return torch.minimum(self, other)
 
 backward clamp_min(grad, self, min) -> self:
-    return grad.masked_fill(self < min, 0)
+    return torch.where(self >= min, grad, torch.zeros_like(grad))
 
 backward clamp_max(grad, self, max) -> self:
-    return grad.masked_fill(self > max, 0)
+    return torch.where(self <= max, grad, torch.zeros_like(grad))
 
 backward where.self(grad, condition, self, other, result) -> self, other:
     zero = torch.zeros_like(grad)
