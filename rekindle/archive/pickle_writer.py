@@ -20,6 +20,8 @@ from rekindle.ir.types import (
     DTYPE_NAMES,
     FLOAT,
     INT,
+    LAYOUT,
+    MEMORY_FORMAT,
     STRING,
     TENSOR,
     ClassType,
@@ -41,7 +43,7 @@ AttributesOf: TypeAlias = Callable[[Any, ClassType], Iterable[tuple[str, Any, Ty
 
 _TAGGED: Final[dict[Type, str]] = {
     INT: "build_intlist",
-    DTYPE: "build_intlist",
+    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), "build_intlist"),
     FLOAT: "build_doublelist",
     BOOL: "build_boollist",
     TENSOR: "build_tensorlist",

@@ -700,12 +700,17 @@ def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None
     """The type of the elements of a list or a dict that is made of ``values``; None where there are none.
 
     Raises:
-        UnsupportedError: some are dtypes and others ints.
+        UnsupportedError: some are dtypes, layouts or memory formats, and others are not.
     """
     types = [unshaped(value.type) for value in values]
-    if len({type.of_dtypes for type in types if isinstance(type, IntType)}) == 2:
+    kinds = sorted(
+        {type for type in types if isinstance(type, IntType)}, key=lambda type: type.python_name, reverse=True
+    )
+    if len(kinds) > 1:
+        name = kinds[0].python_name.removeprefix("torch.").replace("_", " ")
         raise UnsupportedError(
-            "a container of dtypes and ints would be one of ints to Python: a dtype is an int in a program",
+            f"a container of {name}s and {kinds[1].annotation.removeprefix('torch.').replace('_', ' ')}s would be one "
+            f"of ints to Python: a {name} is an int in a program",
             range,
             hint="put them into a tuple, or into containers of their own",
         )

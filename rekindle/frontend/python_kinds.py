@@ -6,7 +6,7 @@ from typing import Final
 
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import DTYPE, INT, ListType, TensorType, TupleType
+from rekindle.ir.types import DTYPE, INT, LAYOUT, IntType, ListType, TensorType, TupleType
 
 _TUPLES: Final[dict[str, str]] = {
     "aten::size": "Size",
@@ -22,17 +22,20 @@ _TUPLES: Final[dict[str, str]] = {
 }
 """Operators whose lists are tuples in Python."""
 
-_DTYPES: Final = frozenset({"prim::dtype", "aten::promote_types", "aten::result_type"})
-"""Operators whose ints are dtypes in Python."""
+_CLASSES: Final[dict[str, IntType]] = {
+    **dict.fromkeys(("prim::dtype", "aten::promote_types", "aten::result_type"), DTYPE),
+    "prim::layout": LAYOUT,
+}
+"""Operators whose ints are dtypes or layouts in Python."""
 
 
 def as_python_has_it(kind: str, made: Value) -> Value:
     """What an operator has just made, of which the type tells that Python has a tuple in place of the list, or a dtype
-    in place of the int."""
-    if (kind not in _TUPLES and kind not in _DTYPES) or made.node.graph.none_checks is None:
+    or a layout in place of the int."""
+    if (kind not in _TUPLES and kind not in _CLASSES) or made.node.graph.none_checks is None:
         return made
-    if kind in _DTYPES and made.type == INT:
-        made.set_type(DTYPE)
+    if kind in _CLASSES and made.type == INT:
+        made.set_type(_CLASSES[kind])
     elif isinstance(made.type, ListType) and (made.type.element == INT or isinstance(made.type.element, TensorType)):
         made.set_type(ListType(made.type.element, _TUPLES[kind]))
     return made

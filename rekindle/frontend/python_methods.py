@@ -15,7 +15,7 @@ from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
-from rekindle.ir.types import IntType, ListType, is_open_number
+from rekindle.ir.types import DTYPE, ListType, is_open_number
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}
 
@@ -69,7 +69,7 @@ _OF_DTYPES: Final = {name: f"dtype_{name}" for name in ("is_floating_point", "is
 def _find(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
     kind = "NumberType" if is_open_number(value.type) else value.type.kind
     itself = CallArgument(value, range=range)
-    if isinstance(value.type, IntType) and value.type.of_dtypes:
+    if value.type == DTYPE:
         about = _OF_DTYPES.get(name)
         return None if about is None else library_function(about).call(Call(range, graph, [itself]))
     if name == "numel" and isinstance(value.type, ListType) and value.type.python == "Size":

@@ -94,8 +94,8 @@ def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> No
 
 def _of_collections(type: Type) -> str | None:
     """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
-    if isinstance(type, IntType) and type.of_dtypes:
-        return "torch.dtype"
+    if isinstance(type, IntType) and type.python_name:
+        return type.python_name
     if isinstance(type, ListType) and type.is_tuple:
         return "torch.Size" if type.python == "Size" else "tuple"
     if isinstance(type, (ListType, DictType)) and type.python and not (isinstance(type, DictType) and type.is_set):

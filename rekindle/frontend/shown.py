@@ -1,4 +1,4 @@
-"""The text of what Python has another class for than the IR: a tuple of any length, ``torch.Size``, a dtype."""
+"""The text of what Python has another class for than the IR: tuples of any length, ``torch.Size``, dtypes, layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_shown_otherwise(type: Type) -> bool:
     if isinstance(type, ListType):
         return type.is_tuple
     if isinstance(type, IntType):
-        return type.of_dtypes
+        return type.python_name != ""
     return isinstance(type, TupleType) and type.fields is None and any(map(is_shown_otherwise, type.elements))
 
 
@@ -43,7 +43,7 @@ def _function_of(type: Type) -> str | None:
     if isinstance(type, OptionalType):
         return f"{_function_of(type.element)}_or_none"
     if isinstance(type, IntType):
-        return "text_of_dtype"
+        return f"text_of_{type.python_name.removeprefix('torch.')}"
     if isinstance(type, ListType):
         return "text_of_size" if type.python == "Size" else "text_of_tuple"
     return None

@@ -47,6 +47,13 @@ MEMORY_FORMATS: Final[tuple[torch.memory_format, ...]] = (
 )
 MEMORY_FORMAT_NUMBERS: Final[dict[torch.memory_format, int]] = {form: i for i, form in enumerate(MEMORY_FORMATS)}
 
+PYTHON_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
+    "torch.dtype": DTYPES,
+    "torch.layout": LAYOUTS,
+    "torch.memory_format": MEMORY_FORMATS,
+}
+"""What Python has for each number, by the ``python`` of the type."""
+
 
 def number_of(value: torch.dtype | torch.layout | torch.memory_format) -> int:
     """The number of a dtype, a layout or a memory format."""

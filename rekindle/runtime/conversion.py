@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.ir.scalar_types import DTYPES, number_of
+from rekindle.ir.scalar_types import PYTHON_OBJECTS, number_of
 from rekindle.ir.types import (
     ANY,
     ANY_CLASS,
@@ -472,7 +472,7 @@ def _named(value: Any, type: Type) -> Any:
     if not differs_in_python(type) or value is None:
         return value
     if isinstance(type, IntType):
-        return DTYPES[value] if isinstance(value, int) else value
+        return PYTHON_OBJECTS[type.python_name][value] if isinstance(value, int) else value
     if isinstance(type, TupleType) and isinstance(value, tuple):
         items = [_named(item, element) for item, element in zip(value, type.elements, strict=True)]
         if type.fields is None:

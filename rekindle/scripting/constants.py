@@ -9,7 +9,7 @@ import torch
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import DTYPE, ListType, TupleType, Type, unify_all
+from rekindle.ir.types import DTYPE, LAYOUT, MEMORY_FORMAT, ListType, TupleType, Type, unify_all
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
 
 SIMPLE_CONSTANTS: Final = (
@@ -18,6 +18,9 @@ SIMPLE_CONSTANTS: Final = (
 )
 """Classes of Python values that are constants of the IR as they are."""
 
+_CLASSES: Final[dict[type, Type]] = {torch.dtype: DTYPE, torch.layout: LAYOUT, torch.memory_format: MEMORY_FORMAT}
+"""The types of ints that Python has other objects for."""
+
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
     """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for
@@ -25,9 +28,7 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
-        if isinstance(obj, torch.dtype):
-            return graph.insert_constant(plain(obj), DTYPE, range)
-        return graph.insert_constant(plain(obj), range=range)
+        return graph.insert_constant(plain(obj), _CLASSES.get(type(obj)), range)
     if not isinstance(obj, (tuple, list)):
         return None
     if not is_constant(obj):

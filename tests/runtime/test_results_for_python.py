@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import defaultdict, deque
-from typing import Any, DefaultDict, Deque, Dict, List
+from typing import Any, DefaultDict, Deque, Dict, List, Optional
 
 import pytest
 import torch
@@ -338,6 +338,43 @@ def dtype_beside_an_int(x: torch.Tensor, n: int):
 
 def dtypes_in_a_list(x: torch.Tensor, n: int):
     return [x.dtype, n]
+
+
+def layout_beside_a_dtype(x: torch.Tensor, n: int):
+    return [x.layout, x.dtype]
+
+
+def test_layouts_and_dtypes_do_not_share_a_container():
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(layout_beside_a_dtype)
+    assert caught.value.message == (
+        "a container of layouts and dtypes would be one of ints to Python: a layout is an int in a program"
+    )
+
+
+def layouts_and_memory_formats(x: torch.Tensor, form: torch.memory_format, other: Optional[torch.memory_format] = None):
+    layout = x.layout
+    made = torch.empty(2, layout=torch.strided, memory_format=torch.contiguous_format)
+    shown = f"{layout} {form} {other}", str(layout), repr(form), made.layout == torch.strided
+    return layout, form, other, [layout], {"form": form}, shown, layout in (torch.sparse_coo, torch.strided)
+
+
+class HoldsAMemoryFormat(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.form = torch.channels_last
+
+    def forward(self, x: torch.Tensor):
+        return x.to(memory_format=self.form).is_contiguous(memory_format=self.form), self.form
+
+
+def test_layouts_and_memory_formats_are_those_of_python():
+    x = torch.ones(1, 2, 2, 2)
+    compiled = rekindle.script(layouts_and_memory_formats)
+    for arguments in ((torch.channels_last,), (torch.preserve_format, torch.channels_last_3d)):
+        assert compiled(x, *arguments) == layouts_and_memory_formats(x, *arguments)
+    assert compiled(x.to_sparse(), torch.channels_last)[0] is torch.sparse_coo
+    assert rekindle.script(HoldsAMemoryFormat())(x) == (True, torch.channels_last)
 
 
 @pytest.mark.parametrize("function", [dtype_beside_an_int, dtypes_in_a_list])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, NUMBER, STRING, ListType, Type, union
+from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, LAYOUT, MEMORY_FORMAT, NUMBER, STRING, ListType, Type, union
 
 
 class Kind(IntEnum):
@@ -54,7 +54,7 @@ class Kind(IntEnum):
 
 _KINDS: Final[dict[Type, Kind]] = {
     INT: Kind.INT,
-    DTYPE: Kind.INT,
+    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), Kind.INT),
     FLOAT: Kind.FLOAT,
     BOOL: Kind.BOOL,
     STRING: Kind.STRING,

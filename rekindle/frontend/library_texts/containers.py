@@ -89,6 +89,19 @@ def text_of_dtype(n: int):
     }
     return "torch." + others[n]
 
+def text_of_layout(n: int):
+    sparse = ["sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
+    return "torch.strided" if n == 0 else "torch." + sparse[n - 1]
+
+def text_of_layout_or_none(n: Optional[int]):
+    return "None" if n is None else text_of_layout(n)
+
+def text_of_memory_format(n: int):
+    return "torch." + ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"][n]
+
+def text_of_memory_format_or_none(n: Optional[int]):
+    return "None" if n is None else text_of_memory_format(n)
+
 def text_of_dtype_or_none(n: Optional[int]):
     return "None" if n is None else text_of_dtype(n)
 

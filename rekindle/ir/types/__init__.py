@@ -14,6 +14,8 @@ from rekindle.ir.types.base import (
     FLOAT as FLOAT,
     GENERATOR as GENERATOR,
     INT as INT,
+    LAYOUT as LAYOUT,
+    MEMORY_FORMAT as MEMORY_FORMAT,
     NONE as NONE,
     NUMBER as NUMBER,
     QSCHEME as QSCHEME,

@@ -73,24 +73,25 @@ class _SimpleType(Type):
 
 @final
 class IntType(_SimpleType):
-    """An int. A ``torch.dtype`` is one to the IR; ``of_dtypes`` tells that Python has a dtype in its place."""
+    """An int. A ``torch.dtype``, a layout and a memory format are ints to the IR; ``python_name`` names the class
+    that Python has in its place, or is empty."""
 
-    __slots__ = ("of_dtypes",)
+    __slots__ = ("python_name",)
     kind = "IntType"
     text = "int"
 
-    def __init__(self, of_dtypes: bool = False) -> None:
-        self.of_dtypes = of_dtypes
+    def __init__(self, python_name: str = "") -> None:
+        self.python_name = python_name
 
     @property
     def annotation(self) -> str:
-        return "torch.dtype" if self.of_dtypes else "int"
+        return self.python_name or "int"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, IntType) and self.of_dtypes == other.of_dtypes
+        return isinstance(other, IntType) and self.python_name == other.python_name
 
     def __hash__(self) -> int:
-        return hash((self.text, self.of_dtypes))
+        return hash((self.text, self.python_name))
 
     def accepts(self, other: Type) -> bool:
         return isinstance(other, IntType)
@@ -259,7 +260,9 @@ class AnyTupleType(_SimpleType):
 
 
 INT = IntType()
-DTYPE = IntType(of_dtypes=True)
+DTYPE = IntType("torch.dtype")
+LAYOUT = IntType("torch.layout")
+MEMORY_FORMAT = IntType("torch.memory_format")
 FLOAT = FloatType()
 COMPLEX = ComplexType()
 BOOL = BoolType()

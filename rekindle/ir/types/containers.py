@@ -414,5 +414,5 @@ def differs_in_python(type: Type) -> bool:
     """Return whether Python has another class than the IR for values of the type, or in them: NamedTuples, sets."""
     is_named = isinstance(type, TupleType) and type.fields is not None
     is_other = isinstance(type, (ListType, DictType)) and type.python != ""
-    is_dtype = isinstance(type, IntType) and type.of_dtypes
-    return is_named or is_other or is_dtype or any(map(differs_in_python, type.contained))
+    is_no_int = isinstance(type, IntType) and type.python_name != ""
+    return is_named or is_other or is_no_int or any(map(differs_in_python, type.contained))
