@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.classes import NewObject
 from rekindle.frontend.generator_loops import GeneratorEmitter
+from rekindle.frontend.inference import literal_of_dict
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER
@@ -21,7 +22,6 @@ from rekindle.ir.matching import convert_value
 from rekindle.ir.types import (
     INT,
     NONE,
-    STRING,
     TENSOR,
     AwaitType,
     DictType,
@@ -180,7 +180,14 @@ class CallEmitter(GeneratorEmitter):
 
     def _dict(self, call: Apply, hint: Type | None) -> SugaredValue:
         inputs = self._expect(call, 0, 1)
-        wanted = None if hint is None else without_none(hint)
+        expanded = [item for item in call.attributes if item.is_expansion]
+        if expanded and len(call.attributes) > 1:
+            raise UnsupportedError(
+                "dict(…) with '**' beside other keyword arguments raises in Python where a key is given twice, which "
+                "is not looked for here",
+                expanded[0].range,
+                hint="write {'name': value, **others}, where the last of several items with one key counts",
+            )
         if inputs:
             source = self.emit_sugared(inputs[0])
             if isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
@@ -188,21 +195,14 @@ class CallEmitter(GeneratorEmitter):
             else:
                 made = self.dict_of(call.range, source, hint)
             for item in call.attributes:
-                key = self.graph.insert_constant(item.name.name, range=item.range)
-                self.call_builtin("aten::_set_item", item.range, made, key, self.emit_expression(item.value))
+                added = self.emit_expression(item.value)
+                if item.is_expansion:
+                    self.call_builtin("aten::update", item.range, made, added)
+                else:
+                    key = self.graph.insert_constant(item.name.name, range=item.range)
+                    self.call_builtin("aten::_set_item", item.range, made, key, added)
             return SimpleValue(made)
-        values = [self.emit_expression(item.value) for item in call.attributes]
-        keys = [self.graph.insert_constant(item.name.name, range=item.range) for item in call.attributes]
-        type = DictType(STRING, values[0].type if values else TENSOR)
-        if isinstance(wanted, DictType):
-            type = wanted
-        for value, item in zip(values, call.attributes, strict=True):
-            if not value.type.is_subtype_of(type.value):
-                raise TypeMismatchError(
-                    f"expected {type.value.annotation} here, got {value.type.annotation}", item.value.range
-                )
-        pairs = [item for pair in zip(keys, values, strict=True) for item in pair]
-        return SimpleValue(self.insert_node("prim::DictConstruct", call.range, pairs, [type]).output)
+        return self.emit_sugared(literal_of_dict(call), hint=hint)
 
     # ------------------------------------------------------------------------------------------- tasks
 

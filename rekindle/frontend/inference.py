@@ -39,6 +39,7 @@ from rekindle.syntax.views import (
     Const,
     DictComp,
     DictLiteral,
+    Expansion,
     Expr,
     ListComp,
     ListLiteral,
@@ -50,6 +51,7 @@ from rekindle.syntax.views import (
     TupleLiteral,
     UnaryOp,
     Var,
+    bare,
 )
 
 T = TypeVar("T")
@@ -272,8 +274,25 @@ def _is_number(value: Expr) -> bool:
     return tree.kind == Const.KIND or (tree.kind == Select.KIND and dotted_name(Expr(tree)) in _CONSTANTS)
 
 
+def literal_of_dict(call: Apply) -> DictLiteral:
+    """Return the literal that makes the same dict as the call: ``{"loss": 0.0, **d}`` of ``dict(loss=0.0, **d)``."""
+    keys: list[Expr] = [
+        bare(Expansion, item.range) if item.is_expansion else StringLiteral.create(item.name.range, item.name.name)
+        for item in call.attributes
+    ]
+    return DictLiteral.create(call.range, keys, [item.value for item in call.attributes])
+
+
+def _as_literal(value: Expr) -> Expr:
+    """Return the literal that ``dict(loss=0.0)`` is; other expressions as they are."""
+    call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
+    is_dict = call is not None and call.callee_name == "dict" and not call.inputs
+    return literal_of_dict(call) if call is not None and is_dict else value
+
+
 def makes_container(value: Expr) -> bool:
     """Return whether ``value`` makes a list or a dict that is not empty: ``[0, n]``, ``[0] * n``, ``{"sum": 0}``."""
+    value = _as_literal(value)
     kind = value.tree.kind
     if kind in (ListComp.KIND, DictComp.KIND):
         return True
@@ -287,6 +306,7 @@ def makes_container(value: Expr) -> bool:
 def holds_empty(value: Expr) -> bool:
     """Return whether ``value`` makes a list or dict of nothing but empty lists: ``{"a": [], "b": []}``,
     ``[[] for _ in range(n)]``."""
+    value = _as_literal(value)
     kind = value.tree.kind
     if kind == ListComp.KIND:
         items: Sequence[Expr] = [ListComp(value.tree).element]
@@ -302,6 +322,7 @@ def holds_empty(value: Expr) -> bool:
 def is_literal_of(value: Expr, type: Type) -> bool:
     """Return whether ``value`` makes a list or dict of literal numbers, or of tuples, lists and dicts of such, as a
     ``type`` is one: ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
+    value = _as_literal(value)
     kind = value.tree.kind
     if _is_number(value):
         return number_members(type) is not None

@@ -53,7 +53,17 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, SliceExpr, StringLiteral, Subscript, UnaryOp
+from rekindle.syntax.views import (
+    Apply,
+    BinOp,
+    Expr,
+    GeneratorExpr,
+    ListComp,
+    SliceExpr,
+    StringLiteral,
+    Subscript,
+    UnaryOp,
+)
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
 """Whether the operands change places, and what two equal lists give."""
@@ -353,7 +363,9 @@ class PythonOperatorEmitter(IterationEmitter):
 
     def _extreme(self, call: Apply, name: str) -> SugaredValue | None:
         """``min(xs)`` of strings, tuples and lists, for which there is no operator."""
-        if call.attributes or any(item.tree.kind in _NO_VALUES for item in call.inputs) or not call.inputs:
+        kinds = [item.tree.kind for item in call.inputs]
+        is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
+        if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
             return None
         value = self.emit_expression(call.inputs[0])
         if len(call.inputs) == 1:
@@ -365,10 +377,16 @@ class PythonOperatorEmitter(IterationEmitter):
             rows = self.insert("aten::unbind", call.range, value)
             return SimpleValue(self.from_library(f"{name}_row", call.range, rows))
         element = type.key if isinstance(type, DictType) else type.element if isinstance(type, ListType) else None
+        if isinstance(type, ListType) and self._may_be_tensor(type.element):
+            return SimpleValue(self.from_library(f"{name}_row", call.range, value))
         if not isinstance(element, (StringType, TupleType, ListType)) and not (element and is_open_number(element)):
             return self._of_emitted(call, value)
         xs = value if isinstance(type, ListType) else self.insert("aten::keys", call.range, value)
         return SimpleValue(self.first_by(call.range, xs, xs, name))
+
+    def _may_be_tensor(self, type: Type) -> bool:
+        """Whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
+        return self.graph.none_checks is not None and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
 
     def _extreme_of(self, call: Apply, name: str, values: list[Value]) -> SugaredValue:
         """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
@@ -408,9 +426,11 @@ class PythonOperatorEmitter(IterationEmitter):
         generator = self.generator_of(call.inputs[0], LAZY)
         if generator is not None:
             return SimpleValue(self._of_generator(call, generator, function))
-        if call.inputs[0].tree.kind in _NO_VALUES:
+        if call.inputs[0].tree.kind in _NO_VALUES - {ListComp.KIND}:
             return None
         value = self.emit_expression(call.inputs[0])
+        if isinstance(value.type, ListType) and self._may_be_tensor(value.type.element):
+            return SimpleValue(self.from_library(function, call.range, value))
         if not isinstance(value.type, TensorType):
             return self._of_emitted(call, value)
         rows = self.insert("aten::unbind", call.range, value)

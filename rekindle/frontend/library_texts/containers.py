@@ -23,7 +23,7 @@ def tensors_in(values) -> List[Tensor]:
         found.append(value)
     return found
 
-def min_row(xs: List[Tensor]):
+def min_row(xs):
     if len(xs) == 0:
         raise ValueError("min() arg is an empty sequence")
     best = xs[0]
@@ -32,7 +32,7 @@ def min_row(xs: List[Tensor]):
             best = xs[i]
     return best
 
-def max_row(xs: List[Tensor]):
+def max_row(xs):
     if len(xs) == 0:
         raise ValueError("max() arg is an empty sequence")
     best = xs[0]
@@ -41,13 +41,13 @@ def max_row(xs: List[Tensor]):
             best = xs[i]
     return best
 
-def any_of_rows(xs: List[Tensor]):
+def any_of_rows(xs):
     for x in xs:
         if bool(x):
             return True
     return False
 
-def all_rows(xs: List[Tensor]):
+def all_rows(xs):
     for x in xs:
         if not bool(x):
             return False
