@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import itertools
 import re
-import sys
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -20,7 +17,8 @@ import rekindle
 from rekindle.errors import ArgumentError, CompileError, InternalError
 from rekindle.errors.archives import SaveError
 from tests.fuzzing.comparison import Difference, difference, sharing, snapshot, tensors_in
-from tests.fuzzing.known import Undeclared, deviating, order_row, row_of
+from tests.fuzzing.conversions import NAME, Conversions, converting
+from tests.fuzzing.known import Attempt, row_of
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
@@ -169,7 +167,7 @@ class Judge:
         try:
             with program.load() as loaded:
                 names = _attributes(loaded.subject)
-                expected = list(_observations(loaded.subject, loaded, names))
+                expected = list(observations(loaded.subject, loaded, names))
         except Exception as error:
             return Verdict("invalid", detail=f"{type(error).__name__}: {error}")
         with program.load() as loaded:
@@ -207,39 +205,13 @@ class Judge:
     def _known(self, program: Program, found: Verdict, way: str, names: tuple[str, ...]) -> str:
         """The row of docs/differences.md that explains a finding; where there are several, the first."""
         self._stage("known")
-
-        def explained(source: str, before: Verdict, depth: int) -> bool:
-            after = self._again(Program(source, program.name), way, names)
-            if after.status != "finding":
-                return after.status == "passed"
-            if depth == 2:
-                return False
-            if (after.failure, after.detail) != (before.failure, before.detail):
-                return bool(row(after, source, depth + 1))
-            return bool(order_row(after.failure, source, lambda text: explained(text, after, 2)))
-
-        def row(verdict: Verdict, source: str, depth: int) -> str:
-            what = Difference(verdict.kind, verdict.detail)
-            return row_of(verdict.failure, what, source, lambda text: explained(text, verdict, depth), evidence)
-
-        evidence = _Evidence(program)
-        return row(found, program.source, 0)
-
-    @staticmethod
-    def _again(program: Program, way: str, names: tuple[str, ...]) -> Verdict:
-        try:
-            with program.load() as loaded:
-                expected = list(_observations(loaded.subject, loaded, names))
-            with program.load() as loaded:
-                return _WAYS[way](loaded, expected, names)
-        except Exception as error:
-            return Verdict("invalid", detail=f"{type(error).__name__}: {error}")
+        return row_of(found, lambda: _attempts(program, way, names))
 
     def _is_unstable(self, program: Program, expected: list[Observation], names: tuple[str, ...]) -> bool:
         self._stage("noise")
         for seed in range(4):
             with program.load() as loaded, contextlib.suppress(Exception), Noise(seed):
-                for number, seen in enumerate(_observations(loaded.subject, loaded, names)):
+                for number, seen in enumerate(observations(loaded.subject, loaded, names)):
                     if compare(seen, expected[number], exact=False) is not None:
                         return True
         return False
@@ -262,30 +234,30 @@ def _order(loaded: Loaded) -> list[int]:
     return [*range(count), *(each for each in _AGAIN if each < count)]
 
 
-class _Evidence:
-    """See :class:`tests.fuzzing.known.Evidence`."""
+@contextlib.contextmanager
+def _attempts(program: Program, way: str, names: tuple[str, ...]) -> Iterator[Attempt]:
+    """Compare one execution of ``program`` with several of eager Python."""
+    with program.load() as loaded:
+        loaded.keeps_results = True
 
-    def __init__(self, program: Program) -> None:
-        with program.load() as loaded:
-            subject = loaded.subject
-            called = subject.forward if isinstance(subject, torch.nn.Module) else subject
-            annotations = [each.annotation for each in inspect.signature(called).parameters.values()]
-            given = [each for make in loaded.calls for each in zip(make(), annotations, strict=False)]
-        self.deviates = any(True for each in given for _ in deviating(*each))
+        def attempt(conversions: Conversions | None) -> Verdict:
+            eager = program
+            if conversions is not None:
+                eager = Program(converting(program.source), program.name, {NAME: conversions})
+            with eager.load() as reference:
+                if conversions is not None:
+                    conversions.module = vars(reference.module)
+                loaded.eager = reference.subject
+                expected = list(observations(reference.subject, reference, names))
+                try:
+                    return _WAYS[way](loaded, expected, names)
+                except Exception as error:
+                    return Verdict("finding", "internal error", detail=f"{type(error).__name__}: {error}")
 
-    def undeclared(self, source: str) -> set[str]:
-        """Numbers of other kinds than are declared."""
-        with Program(source).load() as loaded:
-            watch = Undeclared(source, vars(loaded.module), loaded.path)
-            sys.settrace(watch)
-            try:
-                deque(_observations(loaded.subject, loaded, ()), maxlen=0)
-            finally:
-                sys.settrace(None)
-        return watch.seen
+        yield attempt
 
 
-def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:
+def observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Iterator[Observation]:
     calls = loaded.calls
     for number in _order(loaded):
         mode = torch.no_grad() if number in loaded.without_gradients else contextlib.nullcontext()
@@ -298,7 +270,7 @@ def _observations(subject: Any, loaded: Loaded, names: tuple[str, ...]) -> Itera
 def _compile(loaded: Loaded) -> Any:
     """The scripted subject: a function is compiled once for all ways, a module, which has state, for each way."""
     subject = loaded.subject
-    if isinstance(subject, torch.nn.Module):
+    if isinstance(subject, torch.nn.Module) and not loaded.keeps_results:
         return rekindle.script(subject)
     if loaded.compiled is None:
         loaded.compiled = rekindle.script(subject)
@@ -320,7 +292,7 @@ def _scripted(loaded: Loaded) -> tuple[Any, Verdict | None]:
 def _judged(
     subject: Any, loaded: Loaded, expected: list[Observation], names: tuple[str, ...], exact: bool, calls: int = 99
 ) -> Verdict:
-    for number, seen in enumerate(itertools.islice(_observations(subject, loaded, names), calls)):
+    for number, seen in enumerate(_results(subject, loaded, names, calls)):
         if seen.refused:  # an argument that its annotation forbids
             if names:
                 break  # the state of the module is another one from here on
@@ -332,6 +304,15 @@ def _judged(
                 return Verdict(UNSTABLE, call=number, detail=what.text)
             return Verdict("finding", failure, what.kind, call=number, detail=what.text)
     return Verdict("passed")
+
+
+def _results(subject: Any, loaded: Loaded, names: tuple[str, ...], calls: int) -> Iterable[Observation]:
+    found = itertools.islice(observations(subject, loaded, names), calls)
+    if not loaded.keeps_results:
+        return found
+    if loaded.results is None:
+        loaded.results = list(found)
+    return loaded.results
 
 
 def _has_no_gradient(seen: Observation, expected: Observation, loaded: Loaded, number: int) -> bool:
@@ -403,7 +384,7 @@ def _without_names(value: Any) -> Any:
 def _is_refused_unsaved(loaded: Loaded, call: int) -> bool:
     """Return whether the compiled subject refuses the arguments of one of the calls up to ``call``."""
     subject = _compile(loaded)
-    return any(seen.refused for seen in itertools.islice(_observations(subject, loaded, ()), call + 1))
+    return any(seen.refused for seen in itertools.islice(observations(subject, loaded, ()), call + 1))
 
 
 def _transformed(name: str) -> Any:

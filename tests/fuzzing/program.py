@@ -6,7 +6,8 @@ import itertools
 import linecache
 import sys
 import types
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 HEAD: Final = """\
@@ -30,6 +31,8 @@ class Program:
 
     source: str
     name: str = "program"
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Names that its module has from the beginning."""
 
     def load(self) -> Loaded:
         """Execute the text in a module of its own, whose source ``inspect`` finds.
@@ -37,19 +40,25 @@ class Program:
         Raises:
             Exception: whatever the text raises.
         """
-        return Loaded(self.source, self.name)
+        return Loaded(self.source, self.name, self.given)
 
 
 class Loaded:
     """A module made from a text; a context manager that removes it from ``sys.modules`` at the end."""
 
-    def __init__(self, source: str, name: str) -> None:
+    def __init__(self, source: str, name: str, given: Mapping[str, Any]) -> None:
         unique = f"fuzzed_{name}_{next(_COUNTER)}"
         self.compiled: Any = None
+        self.eager: Any = None
+        """What runs in eager Python to compare with, if it is not the subject."""
+        self.keeps_results = False
+        """Whether the program is compiled and executed once, however often its results are compared."""
+        self.results: list[Any] | None = None
         self.path = f"/fuzzed/{unique}.py"
         self.module = types.ModuleType(unique)
         self.module.__file__ = self.path
         linecache.cache[self.path] = (len(source), None, source.splitlines(True), self.path)
+        self.module.__dict__.update(given)
         sys.modules[unique] = self.module
         exec(compile(source, self.path, "exec", dont_inherit=True), self.module.__dict__)
 

@@ -36,6 +36,7 @@ class Prepared:
     subject: Callable[..., Any]
     calls: list[Callable[[], Any]]
     outcome: str = "no reference"
+    eager: Any = None
 
 
 Cases = Loaded | Prepared
@@ -91,7 +92,7 @@ def _compared(
     for number, arguments in _cases(loaded):
         try:
             torch.manual_seed(0)
-            expected = reference(subject, snapshot(arguments))
+            expected = reference(loaded.eager or subject, snapshot(arguments))
         except Exception:
             continue
         try:
