@@ -108,12 +108,12 @@ def _judging(seed: int, numbers: range) -> Work:
     def work(send: Send) -> None:
         for number in numbers:
             limit()
-            send({"at": number, "stage": "generate"})
+            send({"at": number, "stage": "generate", "found": None})
             program = generate(seed, number)
 
-            def begin(stage: str, number: int = number) -> None:
+            def begin(stage: str, found: Verdict | None, number: int = number) -> None:
                 limit(EAGER_SECONDS if stage == "eager" else PROCESSOR_SECONDS)
-                send({"at": number, "stage": stage})
+                send({"at": number, "stage": stage, "found": None if found is None else found.to_dict()})
 
             verdict = Judge(begin).verdict(program)
             send({"done": number, "verdict": verdict.to_dict(), "constructs": constructs(program.source)})
@@ -159,7 +159,7 @@ def run(
     for at in range(start, start + count, CHUNK):
         numbers = range(at, min(at + CHUNK, start + count))
         pool.add(("judge", at, numbers.stop), _judging(seed, numbers))
-    reached: dict[Any, tuple[int, str]] = {}
+    reached: dict[Any, tuple[int, str, Any]] = {}
     begun = time.monotonic()
     for task, message in pool.run():
         if task[0] == "judge":
@@ -179,17 +179,19 @@ def run(
 
 
 def _note_judged(
-    report: Report, pool: Pool, task: Any, message: Any, reached: dict[Any, tuple[int, str]], shrinking: float
+    report: Report, pool: Pool, task: Any, message: Any, reached: dict[Any, tuple[int, str, Any]], shrinking: float
 ) -> None:
     if isinstance(message, Ended):
         if not message.reason:
             return
-        number, stage = reached.get(task, (task[1], "start"))
+        number, stage, found = reached.get(task, (task[1], "start", None))
         verdict = Verdict(
             "finding", message.reason.partition(" ")[0], message.reason, stage, detail=message.trace[-1500:]
         )
         if stage in ("generate", "eager", "start"):
             verdict = Verdict("invalid", detail=f"{message.reason} in eager Python")
+        if found is not None:
+            verdict = Verdict(**found)  # without an explanation: eager Python with other rows may take for ever
         report.add(number, verdict, [])
         if verdict.status == "finding":
             _keep(report, Finding(report.seed, number, generate(report.seed, number).source, verdict))
@@ -198,7 +200,7 @@ def _note_judged(
             pool.add(("judge", left.start, left.stop), _judging(report.seed, left), first=True)
         return
     if "stage" in message:
-        reached[task] = (message["at"], message["stage"])
+        reached[task] = (message["at"], message["stage"], message["found"])
         return
     verdict = Verdict(**message["verdict"])
     number = message["done"]

@@ -373,6 +373,9 @@ class _Sites(ast.NodeTransformer):
         scope = _Scope(returns="" if node.returns is None else ast.unparse(node.returns))
         if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes):
             scope.returns = ""
+        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        scope.variables = {each.arg: ast.unparse(each.annotation) for each in parameters if each.annotation is not None}
+        given = dict(scope.variables)
         for each in nodes:
             match each:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
@@ -380,14 +383,9 @@ class _Sites(ast.NodeTransformer):
         self.scopes.append(scope)
         node.body = [each for statement in node.body for each in _statements(self.visit(statement))]
         self.scopes.pop()
-        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        given = [each for each in parameters if each.annotation is not None]
         node.body[:0] = [
-            ast.Assign(
-                [ast.Name(p.arg, ast.Store())], self._declared(_loaded(ast.Name(p.arg)), ast.unparse(p.annotation))
-            )
-            for p in given
-            if p.annotation is not None
+            ast.Assign([ast.Name(name, ast.Store())], self._declared(_loaded(ast.Name(name)), annotation))
+            for name, annotation in given.items()
         ]
         if scope.returns not in ("", "None"):
             node.body.append(ast.Return(self._declared(ast.Constant(None), scope.returns)))

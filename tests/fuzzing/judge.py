@@ -24,7 +24,8 @@ from tests.fuzzing.program import Loaded, Program
 from tests.fuzzing.transformed import TRANSFORMED, UNSTABLE
 from tests.fuzzing.witness import gradients_of_call, gradients_of_call_by_forward, is_undefined, without_zeros
 
-Stage = Callable[[str], None]
+Stage = Callable[[str, "Verdict | None"], None]
+"""Hears what is about to run, and the finding about which more is to be known."""
 
 
 @dataclass(slots=True)
@@ -153,7 +154,7 @@ def _short(value: Any) -> str:
 class Judge:
     """Judges programs one by one; ``stage`` hears what is about to run, for the sake of crashes."""
 
-    def __init__(self, stage: Stage = lambda text: None) -> None:
+    def __init__(self, stage: Stage = lambda text, found: None) -> None:
         self._stage = stage
 
     def verdict(self, program: Program) -> Verdict:
@@ -163,7 +164,7 @@ class Judge:
             return self._verdict(program)
 
     def _verdict(self, program: Program) -> Verdict:
-        self._stage("eager")
+        self._stage("eager", None)
         try:
             with program.load() as loaded:
                 names = _attributes(loaded.subject)
@@ -181,15 +182,16 @@ class Judge:
         values = sum(each.error is None for each in expected)
         total = Verdict("passed", values=values, calls=len(expected))
         for way in loaded.ways:
-            self._stage(way)
+            self._stage(way, None)
             try:
                 found = _WAYS[way](loaded, expected, names)
             except Exception as error:
                 kind = f"{type(error).__name__}: {_normal(str(error))}"
                 found = Verdict("finding", "internal error", kind, detail=f"{type(error).__name__}: {error}")
             total.native |= found.native
+            found.way = way
             if found.status == UNSTABLE or (
-                found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names)
+                found.status == "finding" and way in _INEXACT and self._is_unstable(program, expected, names, found)
             ):
                 total.status = UNSTABLE
                 continue
@@ -204,11 +206,13 @@ class Judge:
 
     def _known(self, program: Program, found: Verdict, way: str, names: tuple[str, ...]) -> str:
         """The row of docs/differences.md that explains a finding; where there are several, the first."""
-        self._stage("known")
+        self._stage("known", found)
         return row_of(found, lambda: _attempts(program, way, names))
 
-    def _is_unstable(self, program: Program, expected: list[Observation], names: tuple[str, ...]) -> bool:
-        self._stage("noise")
+    def _is_unstable(
+        self, program: Program, expected: list[Observation], names: tuple[str, ...], found: Verdict
+    ) -> bool:
+        self._stage("noise", found)
         for seed in range(4):
             with program.load() as loaded, contextlib.suppress(Exception), Noise(seed):
                 for number, seen in enumerate(observations(loaded.subject, loaded, names)):

@@ -36,16 +36,21 @@ class ZerosAnnihilate(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        name = str(func._schema.name)
+        name = str(func._schema.name).removeprefix("aten::")
         is_backward = torch._C._current_graph_task_id() != -1
-        if name not in ("aten::mul", "aten::div") or not is_backward or not result.is_floating_point():
+        if name not in ("mul", "div", *_SCALED) or not is_backward or not result.is_floating_point():
             return result
-        operands = args[:2] if name == "aten::mul" else args[:1]
+        operands = args[:2] if name == "mul" else args[:1]
         for operand in tensors_in(list(operands)):
             result = torch.where(operand == 0, torch.zeros_like(result), result)
         return result
 
 
+_SCALED = frozenset(
+    f"{name}_backward"
+    for name in ("sigmoid", "tanh", "gelu", "silu", "elu", "softplus", "leaky_relu", "threshold", "hardtanh", "logit")
+)
+"""Backward kernels that multiply each element of the gradient, their first operand, by a factor."""
 _EXACT = frozenset(
     {
         "clone",

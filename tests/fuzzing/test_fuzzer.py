@@ -130,6 +130,18 @@ def test_a_hang_is_a_finding(monkeypatch):
     assert list(report.failures) == [("hang", "hang", "unoptimised")]
 
 
+def test_a_hang_of_the_oracle_leaves_the_finding(monkeypatch):
+    def hang(*arguments: Any) -> str:
+        workers.limit(0.3)
+        while True:
+            pass
+
+    monkeypatch.setattr(judge, "row_of", hang)
+    report = _run(monkeypatch, lambda: Verdict("finding", "wrong answer", "int value"))
+    assert report.statuses == {"passed": 2, "finding": 1}
+    assert list(report.failures) == [("wrong answer", "int value", "unoptimised")]
+
+
 def test_waiting_for_nothing_is_a_hang(monkeypatch):
     def wait() -> Verdict:
         workers.limit(10, 0.3)
@@ -216,6 +228,7 @@ def test_a_write_to_the_rows_of_a_loop_is_known():
 
 _UNDEFINED = {
     "jvp": ("y.neg().logsumexp(0)", "torch.zeros(0)"),
+    "jvp of a constant": ("0 / torch.sigmoid(y).round().sum().abs()", "torch.tensor([math.nan])"),
     "jvp of a layer": ("F.layer_norm((y + 100).float(), y.shape[1:])", "torch.tensor([[1.5, 0], [1.0, 0.1]])"),
     "optimised with roots": ("torch.cat([y.sqrt(), y.sqrt()[1:]])", "torch.tensor([0.0, -0.1]).requires_grad_()"),
     "optimised": (
@@ -264,6 +277,10 @@ KNOWN = {
     NOT_DECLARED: ("def f(x):\n    n: int = x.sum().item()\n    return n", "(torch.ones(2),)"),
     f"{NOT_DECLARED}, in a list": ("def f(x, k: List[int]):\n    k[0] += x.sum().item()", "(torch.ones(2), [1])"),
     NO_RESULT: ("def f(n: int) -> int:\n    m = None\n    if n > 1:\n        m = n\n    return m", "(1,)"),
+    f"{NOT_DECLARED}, in a parameter": (
+        "def f(s: Optional[int]):\n    t = torch.tensor(0.5)\n    if 1:\n        s = t.sum().item()",
+        "(5,)",
+    ),
     DECLARED: ("def f(n: float):\n    return n, [n]", "(1,)"),
     f"{DECLARED}, in a field": (
         "@dataclass\nclass P:\n    n: float\ndef f(n: int):\n    p = P(n)\n    p.n += n\n    return p.n",
