@@ -26,7 +26,10 @@ REORDERED: Final = "an operator on Tensors that raises, and what stands after it
 WRITTEN: Final = "a Tensor that a derivative needs, and which is written to afterwards"
 ROWS_WRITTEN: Final = "`for row in x: row *= 2` of an `x` that requires grad"
 
-ROWS: Final = (*CONVERTED, ROWS_WRITTEN, UNUSED, REORDERED, WRITTEN)
+GRAD_FN: Final = '`str(row)`, `f"{row}"` of a Tensor that requires grad'
+"""The comparison leaves out the name of a ``grad_fn`` in texts."""
+
+ROWS: Final = (*CONVERTED, ROWS_WRITTEN, UNUSED, REORDERED, WRITTEN, GRAD_FN)
 
 
 class Outcome(Protocol):

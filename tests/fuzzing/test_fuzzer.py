@@ -38,6 +38,7 @@ from tests.fuzzing.known import ROWS, ROWS_WRITTEN, UNUSED, WRITTEN
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.results import PROGRAMS, check_shares
 from tests.fuzzing.shrinking import shrink
+from tests.fuzzing.witness import FAILURES, WitnessError, is_undefined
 
 ADDS = Program(
     HEAD
@@ -95,6 +96,10 @@ def test_detects_a_wrong_operator(monkeypatch):
         (torch.tensor(-0.0), torch.tensor(0.0), "Tensor value"),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "str value"),
         (1.5, torch.tensor(1.5), "float instead of Tensor"),
+        ("tensor(1., grad_fn=<SelectBackward0>)", "tensor(1., grad_fn=<UnbindBackward0>)", None),
+        ("tensor(1., grad_fn=<SelectBackward0>)", "tensor(2., grad_fn=<UnbindBackward0>)", "str value"),
+        ("tensor(1.)", "tensor(1., grad_fn=<UnbindBackward0>)", "str value"),
+        ({"grad_fn=<A>": 1}, {"grad_fn=<B>": 2}, "int value"),
     ],
 )
 def test_compares_types_exactly(actual, expected, kind):
@@ -244,6 +249,21 @@ def test_derivatives_that_are_not_defined_are_unstable(way):
     subject = f"def f(y):\n    return {result}\nSUBJECT = f\nCALLS = [lambda: ({argument},)]\n"
     verdict = Judge().verdict(Program(f"{HEAD}{subject}WAYS = ({way.split()[0]!r},)\n"))
     assert (verdict.status, verdict.failure) == ("unstable", "")
+
+
+def test_a_fault_of_a_witness_is_noticed():
+    def faulty() -> Any:
+        return torch.ones(2).no_such_attribute
+
+    def without_derivative() -> Any:
+        return torch.autograd.grad(torch.ones(()), torch.ones(()))
+
+    FAILURES.clear()
+    with pytest.raises(WitnessError, match="a witness fails: AttributeError: 'Tensor' object has no attribute"):
+        is_undefined(torch.zeros(2), torch.ones(2), [faulty])
+    assert FAILURES == {}
+    assert not is_undefined(torch.zeros(2), torch.ones(2), [without_derivative, without_derivative])
+    assert FAILURES == {"RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn": 2}
 
 
 _DERIVATIVES = {"jvp": "wrong tangent", "grad": "wrong gradient", "vjp": "wrong cotangent"}

@@ -7,8 +7,10 @@ operations.
 
 from __future__ import annotations
 
+import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.autograd import forward_ad
@@ -19,16 +21,47 @@ from tests.fuzzing.noise import Noise, ZerosAnnihilate
 Run = Callable[[], Any]
 
 
+FAILURES: Final[Counter[str]] = Counter()
+"""How often a witness could not speak, by the first line of its error: PyTorch has no derivative of an operator, or
+the program raises where its numbers have other last bits."""
+
+
 def is_undefined(actual: Any, expected: Any, witnesses: Iterable[Run]) -> bool:
-    """Whether ``actual`` differs from ``expected`` only in elements in which a witness differs from it too."""
+    """Whether ``actual`` differs from ``expected`` only in elements in which a witness differs from it too.
+
+    Raises:
+        WitnessError: a witness fails in its own code, neither in PyTorch's nor in that of the program.
+    """
     for witness in witnesses:
         try:
             torch.manual_seed(0)
             found = witness()
-        except Exception:
+        except Exception as error:
+            if not isinstance(error, NoDerivative) and _is_of_this_package(error):
+                raise WitnessError(f"a witness fails: {type(error).__name__}: {error}") from error
+            FAILURES[f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"] += 1
             continue
         expected = _agreed(actual, expected, found)
     return difference(actual, expected, exact=False) is None
+
+
+class WitnessError(RuntimeError):
+    """A fault of the oracle."""
+
+
+class NoDerivative(TypeError):
+    """The program returns something that has no derivative."""
+
+
+def _is_of_this_package(error: Exception) -> bool:
+    """Whether Python code of the fuzzer raised ``error`` itself, by the innermost frame."""
+    *_, innermost = traceback.walk_tb(error.__traceback__)
+    module = innermost[0].f_globals.get("__name__", "")
+    return isinstance(error, _FAULTS) and module.startswith("tests.fuzzing.")
+
+
+_FAULTS: Final = (AttributeError, NameError, TypeError, KeyError, AssertionError)
+"""Errors that a fault in the code of a witness raises; PyTorch raises others from the same lines."""
 
 
 def with_noise(run: Run) -> list[Run]:
@@ -143,10 +176,10 @@ def mapped(value: Any, part: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """``value``, a Tensor or tuples and lists of them, with ``part`` of each.
 
     Raises:
-        TypeError: there is something else in it.
+        NoDerivative: there is something else in it.
     """
     if isinstance(value, torch.Tensor):
         return part(value)
     if isinstance(value, (tuple, list)):
         return tuple(mapped(each, part) for each in value)
-    raise TypeError(f"no derivative of {value!r}")
+    raise NoDerivative(f"no derivative of {value!r}")
