@@ -374,8 +374,7 @@ class _Sites(ast.NodeTransformer):
         if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes):
             scope.returns = ""
         parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        scope.variables = {each.arg: ast.unparse(each.annotation) for each in parameters if each.annotation is not None}
-        given = dict(scope.variables)
+        given = {each.arg: ast.unparse(each.annotation) for each in parameters if each.annotation is not None}
         for each in nodes:
             match each:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):

@@ -297,10 +297,6 @@ KNOWN = {
     NOT_DECLARED: ("def f(x):\n    n: int = x.sum().item()\n    return n", "(torch.ones(2),)"),
     f"{NOT_DECLARED}, in a list": ("def f(x, k: List[int]):\n    k[0] += x.sum().item()", "(torch.ones(2), [1])"),
     NO_RESULT: ("def f(n: int) -> int:\n    m = None\n    if n > 1:\n        m = n\n    return m", "(1,)"),
-    f"{NOT_DECLARED}, in a parameter": (
-        "def f(s: Optional[int]):\n    t = torch.tensor(0.5)\n    if 1:\n        s = t.sum().item()",
-        "(5,)",
-    ),
     DECLARED: ("def f(n: float):\n    return n, [n]", "(1,)"),
     f"{DECLARED}, in a field": (
         "@dataclass\nclass P:\n    n: float\ndef f(n: int):\n    p = P(n)\n    p.n += n\n    return p.n",
