@@ -22,6 +22,7 @@ from rekindle.frontend.equality import are_never_equal, give_empty_literals_type
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.keywords import KeywordArguments, table_of_functions
 from rekindle.frontend.learning import Learning
+from rekindle.frontend.library import library_function
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.none_errors import none_operand
 from rekindle.frontend.number_containers import join_known, made_as
@@ -32,11 +33,11 @@ from rekindle.frontend.special_forms import MagicMethod, NewStyleString, Special
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
+from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import CallArgument, convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
-    COMPLEX,
     FLOAT,
     INT,
     NONE,
@@ -85,9 +86,6 @@ from rekindle.syntax.views import (
     Var,
     Walrus,
 )
-
-_TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
-"""What can stand in the lists that ``tolist`` gives, in the order in which ``prim::tolist`` numbers them."""
 
 _CONDITIONS: Final = frozenset({"and", "or", "not", "is", "is_not", "not_in"})
 
@@ -540,6 +538,9 @@ class ExpressionEmitter(Learning):
     def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
         callee = self.emit_sugared(call.callee)
         if isinstance(callee, ToList):
+            if hint is None and self.graph.none_checks is not None:
+                tensor = CallArgument(callee.tensor, range=call.range)
+                return library_function(TOLIST_OF_ROW).call(Call(call.range, self.graph, [tensor]))
             return SimpleValue(self._emit_tolist(call, callee.tensor, hint))
         if isinstance(callee, SpecialForm):
             return self.emit_special_form(callee, call, hint)
@@ -564,7 +565,7 @@ class ExpressionEmitter(Learning):
         depth, element = 0, hint
         while isinstance(element, ListType):
             depth, element = depth + 1, element.element
-        if hint is None or element not in _TOLIST_ELEMENTS:
+        if hint is None or element not in TOLIST_ELEMENTS:
             raise UnsupportedError(
                 "the type of what tolist gives must be declared",
                 call.range,
@@ -573,7 +574,7 @@ class ExpressionEmitter(Learning):
         inputs = [
             tensor,
             self.graph.insert_constant(depth, range=call.range),
-            self.graph.insert_constant(_TOLIST_ELEMENTS.index(element), range=call.range),
+            self.graph.insert_constant(TOLIST_ELEMENTS.index(element), range=call.range),
         ]
         return self.insert_node("prim::tolist", call.range, inputs, [hint]).output
 

@@ -468,6 +468,26 @@ def while_list(x: Tensor):
     return l
 
 
+def tolist_of_a_row(x: Tensor):
+    xs, best = x.tolist(), 0
+    xs.append(3)
+    for i, v in enumerate(x.tolist()):
+        best = max(best, v * i)
+    xs[0] = best
+    first, *rest = x.tolist()
+    parts = x.split(torch.tensor([1, len(rest)]).tolist())
+    return (
+        xs,
+        sorted(xs),
+        sum(x.tolist()),
+        f"{x.tolist()}",
+        first,
+        rest,
+        [a + b for a, b in zip(xs, x.tolist())],
+        parts[0],
+    )
+
+
 def tolist(x: Tensor):
     l: List[float] = x.double().tolist()
     l2 = [0] + l
@@ -725,6 +745,7 @@ PROGRAMS = [
     stack,
     heap,
     while_list,
+    tolist_of_a_row,
     tolist,
     union_param,
     union_param2,

@@ -94,6 +94,17 @@ class Conversions:
             raise RuntimeError(f"tolist() is annotated to give elements of type {annotation}")
         return value
 
+    def row(self, site: int, tensor: Any) -> Any:
+        """The result of ``tensor.tolist()`` where no type is declared.
+
+        Raises:
+            RuntimeError: the Tensor has not one dimension.
+        """
+        if site not in self.off and isinstance(tensor, torch.Tensor) and tensor.dim() != 1:
+            self.active[site] = OTHER_ELEMENTS
+            raise RuntimeError("tolist() without a declared type takes a Tensor of one dimension")
+        return tensor.tolist()
+
     def field(self, site: int, value: Any, owner: Any, name: str) -> Any:
         """``value`` as an attribute of ``owner`` that its class may declare."""
         for each in type(owner).__mro__:
@@ -344,8 +355,8 @@ class _Sites(ast.NodeTransformer):
 
     def _declared(self, value: Any, annotation: str) -> ast.expr:
         match value:
-            case ast.Call(func=ast.Attribute(attr="tolist")):
-                return self._call("tolist", value, annotation)
+            case ast.Call(func=ast.Attribute(attr="row"), args=[_, tensor]):
+                return self._call("tolist", ast.Call(ast.Attribute(tensor, "tolist", ast.Load()), [], []), annotation)
         return self._call("declared", value, annotation)
 
     def _annotation(self, target: Any) -> str:
@@ -484,6 +495,8 @@ class _Sites(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id="pow"), args=[base, exponent], keywords=[]):
                 return self._call("power", base, exponent)
+            case ast.Call(func=ast.Attribute(value=tensor, attr="tolist"), args=[]):
+                return self._call("row", tensor)
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _MUTATORS:
                 node.func = self._call("method", owner, name)
         return node

@@ -315,6 +315,7 @@ KNOWN = {
     TENSOR_GIVEN: (_CALLED.format("Union[int, float]", 0), "(torch.ones(2),)"),
     NUMBER_GIVEN: (_CALLED.format("Tensor", 0), "(torch.ones(0),)"),
     OTHER_ELEMENTS: ("def f(x):\n    v: List[float] = x.tolist()\n    return v", "(torch.tensor([1, 2]),)"),
+    f"{OTHER_ELEMENTS}, in a row": ("def f(x):\n    return len(x.tolist())", "(torch.ones(2, 2),)"),
     WRITTEN: (
         "def f(x):\n    y = x.relu()\n    y.neg_()\n    return y",
         "(torch.ones(2, requires_grad=True),)",

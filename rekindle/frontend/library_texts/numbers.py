@@ -174,6 +174,24 @@ def number_as_int(x: number) -> int:
         return int(x)
     raise TypeError(f"expected an int, got {x!r}")
 
+def tolist_of_row(x: Tensor) -> List[number]:
+    if x.dim() != 1:
+        raise RuntimeError(
+            "tolist() without a declared type takes a Tensor of one dimension, and this one has {}; declare the "
+            "result, for example: values: List[List[float]] = x.tolist()".format(x.dim())
+        )
+    if x.dtype == 11:
+        bools: List[bool] = x.tolist()
+        return unchecked_cast(List[number], bools)
+    if x.is_complex():
+        complexes: List[complex] = x.tolist()
+        return unchecked_cast(List[number], complexes)
+    if x.is_floating_point():
+        floats: List[float] = x.tolist()
+        return unchecked_cast(List[number], floats)
+    ints: List[int] = x.tolist()
+    return unchecked_cast(List[number], ints)
+
 def number_as_index(x: number) -> int:
     if isinstance(x, bool):
         raise TypeError("a bool that is known only at run time cannot be the index of a Tensor")

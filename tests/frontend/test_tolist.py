@@ -1,0 +1,69 @@
+"""``x.tolist()`` where no type is declared: the list of the numbers of a Tensor of one dimension."""
+
+from __future__ import annotations
+
+import io
+from typing import List
+
+import pytest
+import torch
+from torch import Tensor
+
+import rekindle
+
+_ROWS = ([1.5, -0.0, float("inf")], [2**62 + 1, -3], [True, False], [1 + 2j, 2.0], [])
+
+
+def numbers(x: Tensor):
+    values = x.tolist()
+    return values, x.tolist()[1:]
+
+
+@pytest.mark.parametrize("row", _ROWS, ids=str)
+def test_numbers_are_those_of_the_tensor(row: List[complex]) -> None:
+    compiled = rekindle.script(numbers)
+    for x in (torch.tensor(row), torch.tensor(row).unsqueeze(1)[:, 0]):
+        assert repr(compiled(x)) == repr(numbers(x))
+
+
+def test_of_other_ranks_the_type_is_asked_for() -> None:
+    compiled = rekindle.script(numbers)
+    for x, rank in ((torch.ones(2, 2), 2), (torch.ones(()), 0)):
+        with pytest.raises(RuntimeError) as caught:
+            compiled(x)
+        assert str(caught.value) == (
+            f"tolist() without a declared type takes a Tensor of one dimension, and this one has {rank}; declare the "
+            "result, for example: values: List[List[float]] = x.tolist()"
+        )
+
+
+def takes_floats(values: List[float]):
+    values.append(1.5)
+    return values
+
+
+def passed_on(x: Tensor, lengths: Tensor):
+    parts = x.split(lengths.tolist())
+    return parts, torch.zeros(lengths.tolist()).shape, takes_floats(x.tolist())
+
+
+def test_an_argument_is_made_as_it_is_declared() -> None:
+    compiled = rekindle.script(passed_on)
+    x, lengths = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2])
+    assert repr(compiled(x, lengths)) == repr(passed_on(x, lengths))
+    with pytest.raises(RuntimeError) as caught:
+        compiled(x, x)
+    assert str(caught.value).startswith(
+        "tolist() is annotated to give elements of type int, but the tensor is of torch.float32"
+    )
+
+
+def test_it_is_saved() -> None:
+    compiled = rekindle.script(numbers)
+    file = io.BytesIO()
+    rekindle.save(compiled, file)
+    for load in (rekindle.load, torch.jit.load):
+        file.seek(0)
+        loaded = load(file)
+        for row in _ROWS:
+            assert repr(loaded(torch.tensor(row))) == repr(numbers(torch.tensor(row)))
