@@ -13,6 +13,7 @@ from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterated_arguments import items_of
 from rekindle.frontend.iteration_forms import IterationEmitter
 from rekindle.frontend.library import library_function
+from rekindle.frontend.none_errors import class_name
 from rekindle.frontend.number_arithmetic import (
     INT_OR_FLOAT,
     as_float,
@@ -49,6 +50,7 @@ from rekindle.ir.types import (
     may_be_bool,
     number_beside_tensor,
     number_members,
+    present,
     union_members,
     unshaped,
     without_none,
@@ -306,7 +308,7 @@ class PythonOperatorEmitter(IterationEmitter):
         number = self.emit_expression(given[0])
         if number_beside_tensor(number.type) is not None:
             return SimpleValue(self.split(number, call.range, lambda part: self._rounded(call, given[0], part, hint)))
-        if number_members(without_none(number.type)) is not None:
+        if number_members(without_none(number.type)) is not None or isinstance(present(number.type), TensorType):
             number = self.present(number, call.range, "type NoneType doesn't define __round__ method")
         if may_be_bool(number.type):  # twice negated, True is 1, and all else what it was, in native code, too
             number = self.insert("aten::neg", call.range, self.insert("aten::neg", call.range, number))
@@ -544,7 +546,11 @@ class PythonOperatorEmitter(IterationEmitter):
         if call.attributes or len(call.inputs) != 2:
             return None
         one, other = map(self.emit_expression, call.inputs)
-        return self._of_operands(call, *self.present_operands("divmod()", one, other, call.range))
+        one, other = self.present_operands("divmod()", one, other, call.range)
+        if self.graph.none_checks is not None and any(isinstance(item.type, TensorType) for item in (one, other)):
+            names = f"'{class_name(one.type)}' and '{class_name(other.type)}'"
+            raise TypeMismatchError(f"unsupported operand type(s) for divmod(): {names}", call.range)
+        return self._of_operands(call, one, other)
 
     def _of_operands(self, call: Apply, *operands: Value) -> SugaredValue:
         """The call of the builtin, whose arguments have been emitted."""

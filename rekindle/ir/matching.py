@@ -41,6 +41,7 @@ from rekindle.ir.types import (
     TENSOR,
     Bindings,
     ClassType,
+    DictType,
     InterfaceType,
     ListType,
     OptionalType,
@@ -365,8 +366,10 @@ def plan_call(
             actual = CallArgument(constant=formal.default)
         else:
             raise Mismatch(f"argument '{formal.name}' is missing")
-        if not is_operator and _stays_tensor(actual, formal.type):
-            raise Mismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor")
+        is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
+        if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
+            note = ": in Python a Tensor is no other key; write x.item()" if is_key else ""
+            raise Mismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
         lost = None if is_operator else lost_class(actual.type, formal.type)
         if lost is not None:

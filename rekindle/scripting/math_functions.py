@@ -21,7 +21,7 @@ from rekindle.frontend.sugared import Call, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.call_arguments import CallArgument
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members
+from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members, present
 from rekindle.scripting.builtin_table import builtin_kind
 
 
@@ -47,11 +47,20 @@ class MathFunction(BuiltinFunction):
                 return self.call(replace(call, args=args)).as_value(call.range, call.graph)
 
             return SimpleValue(emit_for_tensor_and_number(either, call.range, call.graph, emit))
-        args = [self._converted(item, index, call) for index, item in enumerate(call.args)]
+        args = [self._converted(self._present(item, call), index, call) for index, item in enumerate(call.args)]
         found = super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
         if self.qualified_name == "math.pow" and call.graph.none_checks is not None:
             found.as_value(call.range, call.graph).node.set_attribute("math", 1)
         return found
+
+    def _present(self, argument: CallArgument, call: Call) -> CallArgument:
+        """A Tensor that may be None as one that is there; other arguments as they are. What is emitted raises."""
+        checks = call.graph.none_checks
+        if checks is None or not argument.type.is_optional or not isinstance(present(argument.type), TensorType):
+            return argument
+        message = _NO_INT if self.name in _AS_INTS else "must be real number, not NoneType"
+        value = checks.check(argument.materialise(call.graph), argument.range, "builtins.TypeError", message)
+        return CallArgument(value, range=argument.range, name=argument.name)
 
     def _converted(self, argument: CallArgument, index: int, call: Call) -> CallArgument:
         given = argument.type
@@ -81,6 +90,7 @@ class MathFunction(BuiltinFunction):
 
 
 _AS_INTS: Final = {"factorial": "aten::IntImplicit"}
+_NO_INT: Final = "'NoneType' object cannot be interpreted as an integer"
 
 _REFUSED: Final = {
     ("trunc", 0): "type Tensor doesn't define __trunc__ method",
