@@ -1,7 +1,7 @@
 """Which numbers of a graph depend on the values of floats that go in.
 
 A float is another one in each call of a schedule, so derivatives are made for the sizes, dtypes and ints of the inputs,
-and not for their floats. What depends on a float is no constant of them: ``gamma == 2.0``, ``gamma - 1.0``, a size
+and not for their floats. What depends on a float is not a constant of them: ``gamma == 2.0``, ``gamma - 1.0``, a size
 ``int(n * scale)``, and the sizes of a tensor that has such a size.
 """
 

@@ -69,7 +69,7 @@ def _follows(node: Node) -> bool:
 
 
 def kept_numbers(gradient: Gradient) -> list[int]:
-    """The outputs of the forward graph that are kept, are no tensors, and depend on no float that goes in."""
+    """The outputs of the forward graph that are saved for backward, are not tensors, and depend on no float input."""
     outputs = gradient.forward.outputs
     numbers = [index for index in range(gradient.results, len(outputs)) if not may_hold_tensor(outputs[index].type)]
     if not numbers:

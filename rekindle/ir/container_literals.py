@@ -16,7 +16,7 @@ from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, DictType, ListType, Typ
 _LITERALS: Final = frozenset({"prim::ListConstruct", "prim::DictConstruct"})
 
 TOLIST_ELEMENTS: Final = (INT, FLOAT, BOOL, COMPLEX)
-"""What can stand in the lists of ``x.tolist()``, in the order in which ``prim::tolist`` numbers them."""
+"""The types of the elements of ``x.tolist()``, in the order in which ``prim::tolist`` numbers them."""
 
 TOLIST_OF_ROW: Final = "tolist_of_row"
 """The library function that makes ``x.tolist()`` where no type is declared."""

@@ -368,7 +368,7 @@ def plan_call(
             raise Mismatch(f"argument '{formal.name}' is missing")
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
         if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
-            note = ": in Python a Tensor is no other key; write x.item()" if is_key else ""
+            note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
             raise Mismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
         lost = None if is_operator else lost_class(actual.type, formal.type)

@@ -98,4 +98,4 @@ def popped(x: Tensor, names: Dict[int, str]):
 def test_a_tensor_is_no_key(program: Callable[..., Any]) -> None:
     with pytest.raises(CompileError) as caught:
         rekindle.script(program)
-    assert "expected int, got Tensor: in Python a Tensor is no other key; write x.item()" in caught.value.message
+    assert "expected int, got Tensor: Python looks up a Tensor by identity; write x.item()" in caught.value.message
