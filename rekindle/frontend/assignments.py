@@ -295,8 +295,9 @@ class AssignmentEmitter(PythonFormEmitter):
         select = Select(target.tree)
         owner = self.emit_sugared(select.value)
         wanted = owner.attribute_type(select.selector.name)
-        if wanted == FLOAT and self.graph.none_checks is not None:
-            wanted = None  # an int stays an int in an attribute that nothing declares a float
+        if wanted is not None and number_members(wanted) is not None and self.graph.none_checks is not None:
+            if wanted == FLOAT or owner.may_widen_attribute(select.selector.name):
+                wanted = None  # a number stays what it is in an attribute that nothing declares another one
         found = self.emit_expression(value, wanted)
         owner.set_attribute(target.range, self.graph, select.selector.name, found)
 

@@ -385,6 +385,7 @@ class AttemptEmitter(BranchEmitter):
             raise
         finally:
             environment.tried, self.loop = saved, loop
+        environment.keep_origins([frame])
         for name, value in frame.sugared.items():
             if value is GIVEN_UP:
                 environment.give_up(name)

@@ -9,6 +9,7 @@ from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.assignedness import Partial, join
 from rekindle.frontend.assignments import AssignmentEmitter
 from rekindle.frontend.environment import Frame
+from rekindle.frontend.inference import learn_from_branches
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.sugared import GIVEN_UP
 from rekindle.ir.graph import Node
@@ -55,6 +56,7 @@ class BranchEmitter(AssignmentEmitter):
         A name is defined if both branches define it, or knew it before; a branch that exits does not count.
         """
         words = ("if the condition holds", "if the condition does not hold")
+        self.environment.keep_origins([frame for frame, exited in zip(frames, exits, strict=True) if not exited])
         lost = {
             name
             for frame, exited in zip(frames, exits, strict=True)
@@ -65,16 +67,17 @@ class BranchEmitter(AssignmentEmitter):
             self.environment.give_up(name)
         named = {*frames[0].types, *frames[1].types, *frames[0].partial, *frames[1].partial}
         for name in sorted(named - lost):
-            types = [frame.find_type(name) for frame in frames]
+            known = [frame.find_type(name) for frame in frames]
             if exits[0] or exits[1]:
                 side = 1 if exits[0] else 0
                 self._merge_with_exit(name, frames[side])
                 continue
-            if types[0] is None or types[1] is None:
+            types = [type for type in known if type is not None]
+            if len(types) < len(known):
                 if self.environment.checks_assignment:
                     self._merge_partial(name, frames)
                     continue
-                missing = 0 if types[0] is None else 1
+                missing = 0 if known[0] is None else 1
                 place = f"line {range.line}" if range.is_known else "above"
                 self.environment.frame.undefined_because[name] = (
                     f"the if statement of {place} does not assign it {words[missing]}"
@@ -88,7 +91,9 @@ class BranchEmitter(AssignmentEmitter):
                 if number is not None:
                     self._merge_numbers(name, types, number, range)
                     continue
-                unified = join(types[0], types[1]) if before is None else None
+                if before is None:
+                    learn_from_branches(self.evidence, [frame.origins.get(name) for frame in frames], types)
+                    unified = join(types[0], types[1])
             if unified is None:
                 reason = (
                     f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
@@ -110,10 +115,10 @@ class BranchEmitter(AssignmentEmitter):
                     f"{value.description} exists only while compiling, so that no branch can give it"
                 )
 
-    def _merge_numbers(self, name: str, types: Sequence[Type | None], joined: Type, range: SourceRange) -> None:
+    def _merge_numbers(self, name: str, types: Sequence[Type], joined: Type, range: SourceRange) -> None:
         """Let ``name`` be a number of the type ``joined`` after the ``if``, whose branches assign different types."""
         environment = self.environment
-        merged = union(type for type in types if type is not None)
+        merged = union(types)
         environment.frame.types[name] = merged
         if merged != joined:
             environment.store(

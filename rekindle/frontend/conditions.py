@@ -16,6 +16,7 @@ from rekindle.frontend.special_forms import CaughtException, ExceptionClass, Spe
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.values import FunctionValue, SimpleValue
+from rekindle.ir.container_literals import make_alike
 from rekindle.ir.graph import Value
 from rekindle.ir.schema import MISSING
 from rekindle.ir.types import (
@@ -250,6 +251,8 @@ class ConditionEmitter(ExpressionEmitter):
             lambda: self.emit_expression(expr.true_expr, hint),
             lambda: self.emit_expression(expr.false_expr, hint),
         )
+        if hint is None and self.graph.none_checks is not None:
+            make_alike(true, false)
         number = join_numbers(true.type, false.type) if hint is None and self.graph.none_checks is not None else None
         if number is not None:
             output = node.add_output(union((true.type, false.type)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -325,6 +325,7 @@ class Environment:
     def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
         """The value of a variable that may not have been assigned. What is emitted raises where it has not."""
         self.evidence.watch(variable, partial.tries)
+        self._carry_across_tries(name, variable, partial)
         self.guarded.add(variable)
         graph = self.graph
         flag = graph.create("prim::Load", types=[BOOL], attributes={"name": FLAG + variable}, range=range)
@@ -414,6 +415,18 @@ class Environment:
         type = unshaped(type) if before is None else join(before, unshaped(type))
         if type != before and len(str(type)) < _LONGEST_TYPE:
             self.evidence.learn_carried(loop.tree, name, type)
+
+    def _carry_across_tries(self, name: str, variable: str, partial: Partial) -> None:
+        """A variable is read after the body of a ``try``, which may have raised before it assigned the variable: then
+        it holds what an earlier iteration of a loop around the ``try`` has assigned.
+
+        Raises:
+            Reinference: the loop did not carry it.
+        """
+        for loop in self.loops:
+            is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
+            if is_within and loop.frame.variable(name) == variable and loop.frame.find_partial(variable) is None:
+                self._carry(loop, name, partial.type)
 
     def keep_nonlocals(self, frame: Frame) -> None:
         """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
@@ -637,6 +650,19 @@ class Environment:
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
+
+    def keep_origins(self, frames: Sequence[Frame]) -> None:
+        """Variables that blocks have begun, which end with ``frames``, have the origins here that they have there."""
+        for name in {name for frame in frames for name in frame.origins}:
+            if self.frame.find(name) is not None:
+                continue
+            known = self.find_origin(name)
+            for frame in frames:
+                origin = frame.origins.get(name)
+                if origin is not None:
+                    known = origin if known is None else known.joined(origin)
+            if known is not None and all(name in frame.origins or name not in frame.types for frame in frames):
+                self.frame.origins[name] = known
 
     def _is_lenient(self, outer: Frame) -> bool:
         """Whether a block that was not understood stands around this place, within ``outer``."""

@@ -8,8 +8,8 @@ annotated so. Programs that need none of it are emitted once and pay nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Diagnostics
@@ -85,6 +85,17 @@ class Origin:
     """Where the variable is another name of what is in an attribute, ``self.history``."""
     maker: tuple[str, Type] | None = None
     """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
+    others: tuple[Origin, ...] = ()
+    """How other branches begin the same variable: what its uses show holds of those, too."""
+
+    def joined(self, other: Origin) -> Origin:
+        """Return the origin of a variable that one branch begins as this one says, and another branch as ``other``."""
+        known = {id(origin) for origin in self.all}
+        return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
+
+    @property
+    def all(self) -> tuple[Origin, ...]:
+        return (self, *self.others)
 
 
 @dataclass(slots=True)
@@ -185,22 +196,29 @@ class Evidence:
         Raises:
             Reinference: its elements are to have a wider type.
         """
-        joined = join_contents(container, unshaped(wanted)) if origin.kind in (NUMBERS, LIST, DICT) else None
+        wider = [self._shows_contents(each, container, unshaped(wanted)) for each in origin.all]
+        if any(wider):
+            raise Reinference
+
+    def _shows_contents(self, origin: Origin, container: Type, wanted: Type) -> bool:
+        """Return whether its elements are to have a wider type."""
+        joined = join_contents(container, wanted) if origin.kind in (NUMBERS, LIST, DICT) else None
         if joined is None and origin.holds_empty and (id(origin.statement), "value") not in self.shown:
-            joined = unshaped(wanted)  # the lists were taken for lists of Tensors
+            joined = wanted  # the lists were taken for lists of Tensors
         if joined is None or joined == container:
-            return
+            return False
         part = "element" if origin.kind == LIST else "value"
         key = (id(origin.statement), part)
         if origin.maker is not None:
             if origin.maker[1] == FLOAT:
-                return
+                return False
         elif origin.kind != NUMBERS and key not in self.shown:
-            return
+            return False
         shown = joined if origin.kind == NUMBERS else joined.contained[-1]
-        if self.shown.get(key) != shown:  # otherwise emission has not heeded it, and would not the next time
-            self.shown[key] = shown
-            raise Reinference
+        if self.shown.get(key) == shown:
+            return False  # emission has not heeded it, and would not the next time
+        self.shown[key] = shown
+        return True
 
     def learn(self, origin: Origin, **parts: Type) -> None:
         """Take note of what a use shows.
@@ -208,6 +226,12 @@ class Evidence:
         Raises:
             Reinference: the variable is to have another type than it has.
         """
+        other = [self._shows(each, parts) for each in origin.all]
+        if any(other):
+            raise Reinference
+
+    def _shows(self, origin: Origin, parts: Mapping[str, Type]) -> bool:
+        """Return whether the variable is to have another type than it has."""
         before = self.type_of(origin)
         for part, type in parts.items():
             key = (id(origin.statement), part)
@@ -219,8 +243,7 @@ class Evidence:
         assumed = _ASSUMED.get(origin.kind)
         if assumed is not None and origin.is_optional:
             assumed = optional(assumed)
-        if now is not None and now != (before or assumed):
-            raise Reinference
+        return now is not None and now != (before or assumed)
 
 
 _MAKERS: Final = {
@@ -237,6 +260,9 @@ _ASSUMED: Final[dict[str, Type]] = {
     DICT: DictType(STRING, TENSOR),
     SET: DictType(INT, BOOL, "set"),
 }
+
+_EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
+"""What kind of assignment an empty literal is, and of what type it may be made."""
 
 
 def kind_of_origin(value: Expr) -> str | None:
@@ -274,6 +300,11 @@ def _is_number(value: Expr) -> bool:
     return tree.kind == Const.KIND or (tree.kind == Select.KIND and dotted_name(Expr(tree)) in _CONSTANTS)
 
 
+def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
+    """Return the two values of which ``choice`` gives one."""
+    return choice.true_expr, choice.false_expr
+
+
 def literal_of_dict(call: Apply) -> DictLiteral:
     """Return the literal that makes the same dict as the call: ``{"loss": 0.0, **d}`` of ``dict(loss=0.0, **d)``."""
     keys: list[Expr] = [
@@ -298,6 +329,11 @@ def makes_container(value: Expr) -> bool:
         return True
     if kind == "*":
         return BinOp(value.tree).lhs.tree.kind == ListLiteral.KIND and makes_container(BinOp(value.tree).lhs)
+    if kind == TernaryIf.KIND:
+        sides = sides_of(TernaryIf(value.tree))
+        return any(map(makes_container, sides)) and all(
+            makes_container(side) or kind_of_origin(side) in (LIST, DICT) for side in sides
+        )
     if kind == ListLiteral.KIND:
         return bool(ListLiteral(value.tree).items)
     return kind == DictLiteral.KIND and bool(DictLiteral(value.tree).values)
@@ -326,10 +362,12 @@ def is_literal_of(value: Expr, type: Type) -> bool:
     kind = value.tree.kind
     if _is_number(value):
         return number_members(type) is not None
+    if kind == TernaryIf.KIND:
+        return all(is_literal_of(side, type) for side in sides_of(TernaryIf(value.tree)))
     if isinstance(type, TupleType) and kind == TupleLiteral.KIND:
         items = TupleLiteral(value.tree).items
         return len(items) == len(type.elements) and all(map(is_literal_of, items, type.elements))
-    if isinstance(type, ListType) and kind_of_origin(value) == LIST:
+    if (kind_of_origin(value), type.kind) in _EMPTY:
         return True
     if not isinstance(type, (ListType, DictType)) or not makes_container(value):
         return False
@@ -359,11 +397,10 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
 
 def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
     """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
-    if value.tree.kind != TernaryIf.KIND:
-        kind = kind_of_origin(value)
+    kind = kind_of_origin(value)
+    if value.tree.kind != TernaryIf.KIND or kind is not None:
         return None if kind is None else Origin(statement, kind, holds_empty=holds_empty(value), maker=_maker_of(value))
-    either = TernaryIf(value.tree)
-    kinds = [kind_of_origin(side) for side in (either.true_expr, either.false_expr)]
+    kinds = [kind_of_origin(side) for side in sides_of(TernaryIf(value.tree))]
     if NOTHING not in kinds:
         return None
     kind = kinds[1 - kinds.index(NOTHING)]
@@ -400,6 +437,19 @@ def _merged(known: Type, shown: Type) -> Type | None:
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found
     return found
+
+
+def learn_from_branches(evidence: Evidence, origins: Sequence[Origin | None], types: Sequence[Type]) -> None:
+    """A variable is begun in both of two branches as ``origins`` say, and is of another type in one than in the other.
+
+    Raises:
+        Reinference: it is to have another type.
+    """
+    for side, origin in enumerate(origins):
+        other = origins[1 - side]
+        is_empty = other is not None and other.kind in _ASSUMED and evidence.type_of(other) is None
+        if origin is not None and not is_empty:
+            learn_from_conflict(evidence, origin, types[side], types[1 - side])
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:

@@ -330,6 +330,7 @@ class LoopEmitter(SubscriptEmitter):
         for name, value in frame.sugared.items():
             if value is GIVEN_UP and outer.find(name) is not None:
                 self.environment.give_up(name)
+        self.environment.keep_origins([frame])
         if self.environment.checks_assignment:
             self.environment.leave_loop(frame.block, statement)
             return

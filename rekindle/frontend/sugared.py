@@ -84,6 +84,10 @@ class SugaredValue:
         """The type of the slot ``name``, which types literals that are assigned to it."""
         return None
 
+    def may_widen_attribute(self, name: str) -> bool:
+        """Return whether an assignment may give the slot ``name`` a wider type."""
+        return False
+
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
         """``self.name: type = …`` declares the slot, where it can be declared at all."""
 

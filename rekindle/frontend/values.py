@@ -234,6 +234,9 @@ class SimpleValue(SugaredValue):
         rely_on(self.value.type, name)
         return self.value.type.attribute_type(name)
 
+    def may_widen_attribute(self, name: str) -> bool:
+        return isinstance(self.value.type, ClassType) and self.value.type.may_widen(name)
+
     # ----------------------------------------------------------------------------------------- calling
 
     def call(self, call: Call) -> SugaredValue:

@@ -11,7 +11,19 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, DictType, ListType, Type, has_free_variables, without_none
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    DictType,
+    ListType,
+    Type,
+    has_free_variables,
+    join_contents,
+    unshaped,
+    without_none,
+)
 
 _LITERALS: Final = frozenset({"prim::ListConstruct", "prim::DictConstruct"})
 
@@ -22,16 +34,17 @@ TOLIST_OF_ROW: Final = "tolist_of_row"
 """The library function that makes ``x.tolist()`` where no type is declared."""
 
 
-def can_be_made_as(value: Value, type: Type) -> bool:
-    """Return whether ``value`` is a literal of a program from Python, not an empty one, which nothing uses so far, and
-    holds what a container of ``type`` may hold."""
-    if _is_tolist(value.node):
-        wanted = without_none(type)
-        return isinstance(wanted, ListType) and wanted.element in TOLIST_ELEMENTS and not value.has_uses
-    if value.node.kind not in _LITERALS or not value.node.inputs:
-        return False
+def can_be_made_as(value: Value, type: Type, *, uses: int = 0, conversions: bool = True) -> bool:
+    """Return whether ``value`` is a literal of a program from Python, not an empty one, which has no more than these
+    uses so far, and holds what a container of ``type`` may hold. With ``conversions`` this includes the list of a
+    Tensor's numbers, which raises where they are of another type."""
     wanted = without_none(type)
-    return value.type != wanted and not value.has_uses and not has_free_variables(wanted) and _fits(value, wanted, 0)
+    if _is_tolist(value.node):
+        is_list = isinstance(wanted, ListType) and wanted.element in TOLIST_ELEMENTS
+        return conversions and is_list and len(value.uses) == uses
+    if value.node.kind not in _LITERALS or not value.node.inputs or len(value.uses) != uses:
+        return False
+    return value.type != wanted and not has_free_variables(wanted) and _fits(value, wanted, uses)
 
 
 def _is_tolist(node: Node) -> bool:
@@ -62,6 +75,29 @@ def make_as(value: Value, type: Type) -> Value:
         for index, item in enumerate(value.node.inputs):
             make_as(item, wanted.contained[index % len(wanted.contained)])
     return value
+
+
+def make_alike(a: Value, b: Value) -> None:
+    """Give the values of two branches one type where literals allow it: an empty list is made as the other one, and
+    ``[1]`` and ``[0.5]`` as lists of both."""
+    if a.type.kind != b.type.kind or a.type == b.type or not isinstance(a.type, (ListType, DictType)):
+        return
+    for value, other in ((a, b), (b, a)):
+        alike = other.type.with_contained(value.type.contained) == value.type  # not where one is a set, or a deque
+        if alike and _is_empty(value) and not _is_empty(other):
+            value.set_type(unshaped(other.type))
+            return
+    joined = join_contents(unshaped(a.type), unshaped(b.type))
+    if joined is not None and all(value.type == joined or can_be_made_as(value, joined, uses=1) for value in (a, b)):
+        for value in (a, b):
+            make_as(value, joined)
+
+
+def _is_empty(value: Value) -> bool:
+    node = value.node
+    return len(value.uses) == 1 and (
+        node.kind == "prim::EmptyListLiteral" or (node.kind == "prim::DictConstruct" and not node.inputs)
+    )
 
 
 def _declared_tolist(node: Node, type: ListType) -> Value:

@@ -117,7 +117,7 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
         return convert(argument, fitting, conversions)
     if isinstance(type, ListType) and is_empty_list_literal(argument):
         return _empty_list(type), type
-    if argument.value is not None and can_be_made_as(argument.value, type):
+    if argument.value is not None and can_be_made_as(argument.value, type, conversions=conversions):
         literal = argument.value
         return lambda graph, range: make_as(literal, type), type
     if isinstance(actual, TupleType):
@@ -504,7 +504,7 @@ def _becomes(actual: CallArgument, known: Type, conversions: bool) -> bool:
         return isinstance(known, ListType)
     if _stays_tensor(actual, known):
         return False
-    if actual.value is not None and can_be_made_as(actual.value, known):
+    if actual.value is not None and can_be_made_as(actual.value, known, conversions=conversions):
         return True
     return conversions and _implicit_conversion(actual.type, known) is not None
 

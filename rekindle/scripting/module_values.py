@@ -379,6 +379,9 @@ class ModuleValue(SugaredValue):
         """The type of the slot ``name``, which types literals that are assigned to it."""
         return self.concrete.type.attribute_type(name)
 
+    def may_widen_attribute(self, name: str) -> bool:
+        return self.concrete.type.may_widen(name)
+
     # ---------------------------------------------------------------------------------------------------------- calling
 
     @property

@@ -7,7 +7,7 @@ from typing import List
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import rekindle
 
@@ -67,3 +67,33 @@ def test_it_is_saved() -> None:
         loaded = load(file)
         for row in _ROWS:
             assert repr(loaded(torch.tensor(row))) == repr(numbers(torch.tensor(row)))
+
+
+def of_any_type(x: Tensor):
+    return sorted(x.tolist()), sorted(x.tolist(), reverse=True), max(x.tolist(), default=0)
+
+
+def test_an_operator_of_any_list_takes_it_as_it_is() -> None:
+    compiled = rekindle.script(of_any_type)
+    for x in (torch.tensor([2.5, 1.5]), torch.tensor([2, 1]), torch.tensor([])):
+        assert repr(compiled(x)) == repr(of_any_type(x))
+
+
+class Counted(nn.Module):
+    """An attribute that begins with an int gets the list's numbers, or one number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.declared: int = 0
+
+    def forward(self, x: Tensor):
+        self.count = x.tolist()[0]
+        self.declared = x.size(0)
+        return self.count, self.declared
+
+
+def test_an_attribute_that_nothing_declares_takes_any_number() -> None:
+    compiled, eager = rekindle.script(Counted()), Counted()
+    for x in (torch.tensor([2.5]), torch.tensor([2, 1])):
+        assert repr(compiled(x)) == repr(eager(x))

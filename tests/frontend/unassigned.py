@@ -583,3 +583,44 @@ def generator_after_a_try(n: int):
     finally:
         found = any(least > i for i in range(5))
     return found
+
+
+def kept_from_an_earlier_iteration(n: int):
+    found = [0]
+    for e in (3, n, 0, n):
+        try:
+            10 // e
+            last = e
+        except ZeroDivisionError:
+            found.append(last)
+    return found
+
+
+def changed_by_a_handler(n: int):
+    found = [0]
+    for e in range(n - 4, n):
+        try:
+            if e == 0:
+                raise ValueError(str(e))
+            last = e
+        except ValueError:
+            last = last + 10
+        found.append(last)
+    return found, last
+
+
+def kept_in_nested_loops(n: int):
+    i, found = 0, [0]
+    while i < 3:
+        for k in range(2):
+            try:
+                10 // (n - i - k)
+                last = i
+            except ZeroDivisionError as error:
+                if last > 0:
+                    found.append(last)
+                raise ValueError(str(error)) from error
+            finally:
+                found.append(k)
+        i += 1
+    return found
