@@ -92,7 +92,7 @@ def _of_floats(actual: Any, expected: Any, exact: bool, where: str) -> Differenc
     if math.isnan(expected) and math.isnan(actual):
         return None
     if actual == expected:
-        if actual == 0.0 and math.copysign(1.0, actual) != math.copysign(1.0, expected):
+        if exact and actual == 0.0 and math.copysign(1.0, actual) != math.copysign(1.0, expected):
             return Difference("sign of zero", f"{where} is {actual!r}, not {expected!r}")
         return None
     if not exact and math.isclose(actual, expected, rel_tol=2e-4, abs_tol=2e-5):

@@ -67,6 +67,9 @@ class Conversions:
     elements: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """The lists and dicts whose elements are declared, by their ``id``, and the type of the elements."""
 
+    keys: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """The dicts whose keys are declared, and the type of the keys."""
+
     # ------------------------------------------------------------------------------------------------- the sites
 
     def declared(self, site: int, value: Any, annotation: str) -> Any:
@@ -119,6 +122,11 @@ class Conversions:
         if known is None:
             return value
         return self._at(site, value, known[1])
+
+    def key(self, site: int, index: Any, owner: Any) -> Any:
+        """``index`` as a key under which a value is put into ``owner``."""
+        known = self.keys.get(id(owner))
+        return index if known is None else self._at(site, index, known[1])
 
     def items(self, site: int, values: Any, owner: Any) -> Any:
         """``values`` as items of a list or a dict: those that ``+=``, ``extend`` and ``update`` are given."""
@@ -235,7 +243,9 @@ class Conversions:
             same = all(
                 a is b for pair in zip(pairs.items(), value.items(), strict=True) for a, b in zip(*pair, strict=True)
             )
-            return self._noted(value if same else pairs, parts[1])
+            found = self._noted(value if same else pairs, parts[1])
+            self.keys[id(found)] = (found, parts[0])
+            return found
         if origin is tuple and type(value) is tuple and len(parts) == len(value):
             items = [self._converted(each, part) for each, part in zip(value, parts, strict=True)]
             return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
@@ -459,6 +469,8 @@ class _Sites(ast.NodeTransformer):
             case ast.Attribute(value=owner, attr=name) if _is_pure(owner):
                 return self._call("field", value, _loaded(owner), name)
             case ast.Subscript(value=owner, slice=index) if _is_pure(owner):
+                if not isinstance(index, ast.Slice):
+                    target.slice = self._call("key", index, _loaded(owner))
                 return self._call("items" if isinstance(index, ast.Slice) else "item", value, _loaded(owner))
         return value
 

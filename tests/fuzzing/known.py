@@ -104,7 +104,7 @@ def row_of(found: Outcome, again: Callable[[], AbstractContextManager[Attempt]])
     failures = {found.failure, *(each.failure for each in others if each.call > found.call)}
     if found.failure in _OF_AN_ERROR:
         failures |= {each.failure for each in others}
-    for row, context in _contexts(failures, found.detail):
+    for row, context in _contexts(failures, " ".join(each.detail for each in (found, *others))):
         with context, again() as attempt:
             if attempt(None).status == "passed":
                 return row
@@ -121,7 +121,7 @@ def _converted(attempt: Attempt) -> tuple[str, list[Outcome]]:
     queue: deque[frozenset[int]] = deque([frozenset()])
     tried: set[frozenset[int]] = set()
     outcomes: list[Outcome] = []
-    while queue and len(tried) < _MOST_ATTEMPTS:
+    while queue and len(tried) < _MAX_ATTEMPTS:
         off = queue.popleft()
         if off in tried:
             continue
@@ -135,7 +135,7 @@ def _converted(attempt: Attempt) -> tuple[str, list[Outcome]]:
     return "", outcomes
 
 
-_MOST_ATTEMPTS: Final = 48
+_MAX_ATTEMPTS: Final = 48
 
 
 def _contexts(failures: set[str], text: str) -> Iterator[tuple[str, AbstractContextManager[None]]]:

@@ -107,6 +107,12 @@ def test_compares_types_exactly(actual, expected, kind):
     assert (None if found is None else found.kind) == kind
 
 
+@pytest.mark.parametrize("make", [float, torch.tensor], ids=["number", "Tensor"])
+def test_the_sign_of_a_zero_counts_among_exact_values(make):
+    assert difference(make(-0.0), make(0.0), exact=True) is not None
+    assert difference(make(-0.0), make(0.0), exact=False) is None
+
+
 def _run(monkeypatch, way: Any, count: int = 3) -> batch.Report:
     """Judge some programs where the second of them is executed by ``way``."""
 
@@ -231,6 +237,15 @@ def test_a_write_to_the_rows_of_a_loop_is_known():
     assert Judge().verdict(Program(HEAD + index)).status == "passed"
 
 
+def test_a_write_to_the_rows_of_a_loop_is_known_after_a_conversion():
+    source = _WRITES_ROWS.replace("return x", "n: int = x.sum().item()\n    return n")
+    source = source.replace("[lambda: ", "[lambda: (torch.full((2, 3), 0.2),), lambda: ")
+    verdict = Judge().verdict(Program(HEAD + source))
+    assert (verdict.status, verdict.kind) == ("known", NOT_DECLARED)
+    without_row = source.replace("for row in x:", "for row in x.unbind():")
+    assert Judge().verdict(Program(HEAD + without_row)).status == "known"
+
+
 _UNDEFINED = {
     "jvp": ("y.neg().logsumexp(0)", "torch.zeros(0)"),
     "jvp of a constant": ("0 / torch.sigmoid(y).round().sum().abs()", "torch.tensor([math.nan])"),
@@ -330,6 +345,20 @@ def test_a_documented_difference_is_known(row):
     rest = f"SUBJECT = f\nCALLS = [lambda: {arguments}]\nWAYS = ('unoptimised', 'optimised')\n"
     verdict = Judge().verdict(Program(f"{HEAD}\n{text}\n{rest}"))
     assert (verdict.status, verdict.kind) == ("known", row.partition(", in a ")[0].removesuffix(", caught")), verdict
+
+
+def test_a_key_of_another_type_is_known():
+    source = """
+def f(x, k: Dict[int, int]):
+    d = k
+    d[x.sum().item()] = 1
+    return d
+SUBJECT = f
+CALLS = [lambda: (torch.ones(2), {2: 0})]
+WAYS = ('unoptimised',)
+"""
+    verdict = Judge().verdict(Program(HEAD + source))
+    assert (verdict.status, verdict.kind) == ("known", NOT_DECLARED)
 
 
 def test_two_documented_differences_in_one_program_are_known():
