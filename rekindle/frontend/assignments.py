@@ -16,6 +16,7 @@ from rekindle.frontend.inference import (
     LIST,
     NOTHING,
     NUMBERS,
+    RESULT,
     SET,
     TUPLE,
     Origin,
@@ -23,6 +24,7 @@ from rekindle.frontend.inference import (
     kind_of_origin,
     origin_of_value,
 )
+from rekindle.frontend.insertion import called_function
 from rekindle.frontend.kept_generators import ITERATORS, ITERTOOLS, KeptCall, KeptGenerator, KeptIterator
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.python_forms import PythonFormEmitter
@@ -185,7 +187,7 @@ class AssignmentEmitter(PythonFormEmitter):
         origin = self.environment.origin_of(value)
         if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
             origin = Origin(value.tree, ATTRIBUTE, attribute=value)
-        if origin is not None and origin.kind in (NUMBERS, ATTRIBUTE) and target.tree.kind == Var.KIND:
+        if origin is not None and origin.kind in (NUMBERS, ATTRIBUTE, RESULT) and target.tree.kind == Var.KIND:
             frame = self.environment.frame
             frame.origins[frame.variable(Var(target.tree).name.name)] = origin
 
@@ -240,6 +242,9 @@ class AssignmentEmitter(PythonFormEmitter):
                 self._assign_new(Origin(statement.tree, NUMBERS), target, found, value.range)
             else:
                 self._assign(target, found, value.range)
+                function = called_function(found.value) if isinstance(found, SimpleValue) else None
+                if function is not None and function.result is not None and _is_variable(target):
+                    self._remember(Origin(statement.tree, RESULT, function=function), target)
 
     def _assign_new(self, origin: Origin, target: Expr, made: SugaredValue, range: SourceRange) -> None:
         """Assign a list or a dict that an operator has made: ``xs = list(range(3))``. It may be given other numbers."""

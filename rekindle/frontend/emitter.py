@@ -38,7 +38,7 @@ from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emission import Place, SelfBinding
 from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.expectations import expected
-from rekindle.frontend.inference import Evidence, with_inference
+from rekindle.frontend.inference import Evidence, Reinference, with_inference
 from rekindle.frontend.local_functions import LocalFunction, local_names
 from rekindle.frontend.none_checks import CheckedOptionals
 from rekindle.frontend.private_names import private_names
@@ -53,6 +53,7 @@ from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.frontend.with_statements import enter
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import convert_value
+from rekindle.ir.redefinition import fix_result, infer_result, wanted_result
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -279,7 +280,10 @@ class FunctionEmitter(AttemptEmitter):
         return self._emit_to_end(definition)
 
     def _emit_to_end(self, definition: Def) -> Type:
-        if self.returns.declared is None and self.evidence.result is not None:
+        is_declared = self.returns.declared is not None
+        if self.evidence.result is None and not is_declared:
+            self.evidence.result = wanted_result()
+        if not is_declared and self.evidence.result is not None:
             self.returns.declared = self.evidence.result
             if self.returns.announce is not None:
                 self.returns.announce(self.evidence.result)
@@ -291,7 +295,10 @@ class FunctionEmitter(AttemptEmitter):
         declared, given = self.returns.declared, self.returns.given
         if declared is not None and given is not None and not isinstance(self.environment.resolver, ArchiveNames):
             return as_python_has(declared, given)
-        return declared or self.returns.merged or NONE
+        result = declared or self.returns.merged or NONE
+        if not is_declared:
+            infer_result(result)
+        return result
 
     def _emit_parameters(self, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None) -> None:
         for position, (param, argument) in enumerate(zip(definition.params, schema.arguments, strict=True)):
@@ -600,6 +607,7 @@ class FunctionEmitter(AttemptEmitter):
             declared = None
         if declared is not None:
             if declared is self.evidence.result and not value.type.is_subtype_of(declared):
+                self._learn_wanted(statement.value, value.type, declared)
                 self.evidence.learn_result(union((declared, value.type)))
             value = self._as_declared(value, declared, statement)
             self.returns.merged = declared
@@ -622,6 +630,21 @@ class FunctionEmitter(AttemptEmitter):
                 self.returns.announce(unshaped(merged))
             self.returns.merged = merged
         self.leave_with(value, statement.range)
+
+    def _learn_wanted(self, expr: Expr, type: Type, wanted: Type) -> None:
+        """A ``type`` is returned, and callers want to put into it what a ``wanted`` holds.
+
+        Raises:
+            Reinference: what is returned is to be of that type, or cannot be.
+        """
+        if wanted != wanted_result():
+            return
+        origin = self.environment.origin_of(expr)
+        if origin is not None:
+            self.evidence.learn_contents(origin, unshaped(type), wanted)
+        fix_result()
+        self.evidence.result = None
+        raise Reinference
 
     def _raises_as_python(self, statement: Stmt, error: Exception, place: Place) -> bool:
         """Whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module

@@ -14,6 +14,8 @@ from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Diagnostics
 from rekindle.frontend.type_expressions import dotted_name
+from rekindle.ir.records import FunctionRecord
+from rekindle.ir.redefinition import widen_result
 from rekindle.ir.types import (
     BOOL,
     FLOAT,
@@ -63,6 +65,7 @@ TUPLE: Final = "tuple"
 NOTHING: Final = "None"
 NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
 ATTRIBUTE: Final = "attribute"  # the list or dict in an attribute: ``xs = self.history``
+RESULT: Final = "result"  # the list or dict that a function returns, which does not declare it
 """What the first assignment of a variable was."""
 
 
@@ -83,6 +86,8 @@ class Origin:
     """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
     attribute: Expr | None = None
     """Where the variable is another name of what is in an attribute, ``self.history``."""
+    function: FunctionRecord | None = None
+    """Where it is what a function has returned, the function."""
     maker: tuple[str, Type] | None = None
     """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
     others: tuple[Origin, ...] = ()
@@ -195,7 +200,11 @@ class Evidence:
 
         Raises:
             Reinference: its elements are to have a wider type.
+            Redefinition: a function has made it, which is to be compiled again.
         """
+        for each in origin.all:
+            if each.function is not None:
+                widen_result(each.function, wanted)
         wider = [self._shows_contents(each, container, unshaped(wanted)) for each in origin.all]
         if any(wider):
             raise Reinference

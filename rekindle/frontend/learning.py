@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rekindle.frontend.explaining import Explaining
-from rekindle.frontend.inference import ATTRIBUTE, DICT, LIST, NUMBERS, SET
+from rekindle.frontend.inference import ATTRIBUTE, DICT, LIST, NUMBERS, RESULT, SET
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Value
@@ -101,7 +101,7 @@ class Learning(Explaining):
         if owner.tree.kind == Subscript.KIND:
             self._learn_from_item(owner, kind, args)
         origin = self.environment.origin_of(owner)
-        if origin is None or origin.kind in (NUMBERS, ATTRIBUTE):
+        if origin is None or origin.kind in (NUMBERS, ATTRIBUTE, RESULT):
             self._learn_from_numbers(owner, kind.rpartition("::")[2], args)
             return
         values = [item.materialise(self.graph) for item in args]

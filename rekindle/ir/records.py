@@ -17,7 +17,7 @@ from rekindle.errors import (
 )
 from rekindle.ir.collection import no_collection
 from rekindle.ir.graph import Graph
-from rekindle.ir.redefinition import Redefinition, being_defined, inherit_reliance
+from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
 from rekindle.ir.schema import FunctionSchema
 
 if TYPE_CHECKING:
@@ -58,13 +58,16 @@ class FunctionRecord(_Referable):
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
-    relies_on: set[tuple[ClassType, str]] = field(default_factory=set, repr=False)
-    """The attributes whose types the graph rests on: those that may still get a wider one."""
+    relies_on: set[tuple[ClassType | FunctionRecord, str]] = field(default_factory=set, repr=False)
+    """The attributes whose types the graph rests on, and the functions on whose results: those that may still get a
+    wider one."""
+    result: ResultSlot | None = field(default=None, repr=False)
+    """The list or dict that it returns, where it does not declare it."""
     library_name: str = ""
     """Of a function of the frontend's library, its name there."""
     _state: str = "undefined"
     _last_definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
-    """What compiles it again, where it relies on such attributes."""
+    """What compiles it again, where a wider type may be needed."""
 
     @property
     def basename(self) -> str:
@@ -126,7 +129,7 @@ class FunctionRecord(_Referable):
         if self._state != "defined" and definer is not None:
             with COMPILING, no_collection():
                 self._define_now(definer, called_from)
-        if self.relies_on:
+        if self.relies_on or self.result is not None:
             inherit_reliance(self)
 
     def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
@@ -149,10 +152,10 @@ class FunctionRecord(_Referable):
             continue
         self._state = "defined"
         self.definer = None  # it may hold the unit, or the module, that holds this function
-        if self.relies_on:
+        if self.relies_on or self.result is not None:
             self._last_definer = definer
             for owner, name in self.relies_on:
-                owner.attributes[name].users.add(self)
+                users_of(owner, name).add(self)
 
     def _define_once(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> bool:
         """Compile the function; returns False where that has to begin again."""

@@ -5,15 +5,20 @@ The first value of an attribute does not show what all methods assign to it. Fun
 while they are compiled (:func:`rely_on`), and those that use what they call does. Where an assignment needs a wider
 type (:func:`widen_attribute`), the slot gets it, and every such function loses its graph. Those that are being compiled
 begin again; the others are compiled when they are next called.
+
+A list or a dict that a function returns without declaring it is such a slot, too: its callers may put other numbers
+into it (:func:`widen_result`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from rekindle.errors import forget_failures
-from rekindle.ir.types import ClassType, Type, join_contents, unshaped
+from rekindle.ir.types import ClassType, DictType, ListType, Type, join_contents, unshaped
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
@@ -29,6 +34,22 @@ class Redefinition(BaseException):
         self.record = record
 
 
+RESULT: Final = "->"
+"""What stands for the name of an attribute where functions rely on the result of one that they call."""
+
+
+@dataclass(slots=True, eq=False)
+class ResultSlot:
+    """The list or dict that a function returns without declaring it."""
+
+    wanted: Type | None = None
+    """The type that callers need, where that is wider than what the function shows."""
+    is_fixed: bool = False
+    """Whether the function cannot return a wider type."""
+    users: WeakSet[FunctionRecord] = field(default_factory=WeakSet)
+    """The compiled functions that have to be compiled again where the type changes."""
+
+
 being_defined: Final[list[FunctionRecord]] = []
 """The functions under compilation, outermost first. One thread compiles at a time."""
 
@@ -41,8 +62,56 @@ def rely_on(owner: Type, name: str) -> None:
 
 def inherit_reliance(called: FunctionRecord) -> None:
     """Record that the function that is being compiled calls ``called``, and uses the attributes that it uses."""
-    if being_defined and called.relies_on:
+    if being_defined:
         being_defined[-1].relies_on |= called.relies_on
+        if called.result is not None:
+            being_defined[-1].relies_on.add((called, RESULT))
+
+
+def users_of(owner: ClassType | FunctionRecord, name: str) -> WeakSet[FunctionRecord]:
+    """Return the compiled functions that rely on the attribute ``name``, or on the :data:`RESULT`, of ``owner``."""
+    if isinstance(owner, ClassType):
+        return owner.attributes[name].users
+    assert owner.result is not None
+    return owner.result.users
+
+
+def wanted_result() -> Type | None:
+    """Return the type that callers of the function that is being compiled need, which does not declare its result; None
+    where they need no other than it shows."""
+    slot = being_defined[-1].result if being_defined else None
+    return None if slot is None else slot.wanted
+
+
+def fix_result() -> None:
+    """Record that the function that is being compiled cannot return what its callers need."""
+    slot = being_defined[-1].result
+    assert slot is not None
+    slot.wanted, slot.is_fixed = None, True
+
+
+def infer_result(type: Type) -> None:
+    """Record that the function that is being compiled returns a ``type``, which it does not declare."""
+    if being_defined and isinstance(type, (ListType, DictType)) and being_defined[-1].result is None:
+        being_defined[-1].result = ResultSlot()
+
+
+def widen_result(called: FunctionRecord, put: Type) -> None:
+    """Have ``called``, which does not declare its result, return a list or dict that holds what a ``put`` holds, too.
+
+    Raises:
+        Redefinition: its result is to have a wider type.
+    """
+    slot = called.result
+    if slot is None or slot.is_fixed or not being_defined:
+        return
+    known = unshaped(called.schema.returns[0].type)
+    joined = join_contents(known, unshaped(put))
+    if joined is not None and joined != known and joined != slot.wanted:
+        slot.wanted = joined
+        called.forget_definition()
+        forget_users(called, [RESULT])
+        restart_users(called, [RESULT])
 
 
 def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
@@ -70,17 +139,17 @@ def shows_elements(value: Value, assumed: Type) -> bool:
     return value.type != assumed or (is_display and len(value.node.inputs) > 0)
 
 
-def forget_users(owner: ClassType, names: Iterable[str]) -> None:
+def forget_users(owner: ClassType | FunctionRecord, names: Iterable[str]) -> None:
     """Have every function that uses one of the attributes ``names`` compiled again when it is next used."""
     for name in names:
-        users = owner.attributes[name].users
+        users = users_of(owner, name)
         for record in list(users):
             record.forget_definition()
         users.clear()
     forget_failures()
 
 
-def restart_users(owner: ClassType, names: Iterable[str]) -> None:
+def restart_users(owner: ClassType | FunctionRecord, names: Iterable[str]) -> None:
     """Have the outermost function under compilation that uses one of the attributes begin again.
 
     Raises:
