@@ -469,7 +469,7 @@ class _Sites(ast.NodeTransformer):
             case ast.Attribute(value=owner, attr=name) if _is_pure(owner):
                 return self._call("field", value, _loaded(owner), name)
             case ast.Subscript(value=owner, slice=index) if _is_pure(owner):
-                if not isinstance(index, ast.Slice):
+                if not any(isinstance(each, ast.Slice) for each in (index, *getattr(index, "elts", []))):
                     target.slice = self._call("key", index, _loaded(owner))
                 return self._call("items" if isinstance(index, ast.Slice) else "item", value, _loaded(owner))
         return value

@@ -91,11 +91,12 @@ def rows_by_index() -> Iterator[None]:
         torch.Tensor.__iter__ = before  # type: ignore[method-assign]
 
 
-def row_of(found: Outcome, again: Callable[[], AbstractContextManager[Attempt]]) -> str:
+def row_of(found: Outcome, again: Callable[[], AbstractContextManager[Attempt]], within: tuple[str, ...] = ()) -> str:
     """The row that describes a finding, or an empty text.
 
     The program is compared again with eager Python that makes the conversions which rows describe, and executed again
-    without the passes that other rows are about. One of these must leave no difference at all.
+    without the passes that other rows are about. These must leave no difference at all. ``within`` are the rows of
+    which the effects are out of the way already.
     """
     with again() as attempt:
         row, others = _converted(attempt)
@@ -105,11 +106,15 @@ def row_of(found: Outcome, again: Callable[[], AbstractContextManager[Attempt]])
     if found.failure in _OF_AN_ERROR:
         failures |= {each.failure for each in others}
     for row, context in _contexts(failures, " ".join(each.detail for each in (found, *others))):
-        with context, again() as attempt:
-            if attempt(None).status == "passed":
+        if row in within:
+            continue
+        with context:
+            with again() as attempt:
+                rest = attempt(None)
+            if rest.status == "passed":
                 return row
-            if converted := _converted(attempt)[0]:
-                return converted
+            if other := row_of(rest, again, (*within, row)):
+                return other
     return ""
 
 

@@ -237,6 +237,13 @@ def test_a_write_to_the_rows_of_a_loop_is_known():
     assert Judge().verdict(Program(HEAD + index)).status == "passed"
 
 
+def test_a_write_to_the_rows_of_a_loop_is_known_beside_an_unused_operator():
+    source = _WRITES_ROWS.replace("return x", "k = torch.ones(2, dtype=torch.long)\n    k[:1, ] += 0.5\n    return x")
+    calls = "[lambda: (torch.ones(2, 3, requires_grad=True),)]"
+    verdict = Judge().verdict(Program(HEAD + source.replace(calls, calls.replace("]", f", {calls[1:]}"))))
+    assert (verdict.status, verdict.kind) == ("known", UNUSED)
+
+
 def test_a_write_to_the_rows_of_a_loop_is_known_after_a_conversion():
     source = _WRITES_ROWS.replace("return x", "n: int = x.sum().item()\n    return n")
     source = source.replace("[lambda: ", "[lambda: (torch.full((2, 3), 0.2),), lambda: ")
