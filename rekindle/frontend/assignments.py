@@ -241,8 +241,8 @@ class AssignmentEmitter(PythonFormEmitter):
             if _is_variable(target) and _is_new_container(found) and self.environment.checks_assignment:
                 self._assign_new(Origin(statement.tree, NUMBERS), target, found, value.range)
             else:
-                self._assign(target, found, value.range)
                 function = called_function(found.value) if isinstance(found, SimpleValue) else None
+                self._assign(target, found, value.range)
                 if function is not None and function.result is not None and _is_variable(target):
                     self._remember(Origin(statement.tree, RESULT, function=function), target)
 

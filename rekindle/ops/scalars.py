@@ -89,7 +89,7 @@ def power_of_floats(a: float, b: float) -> float:
     """
     result: float | complex = a**b
     if isinstance(result, complex):
-        raise ValueError(f"{a} ** {b} is not a real number; make one of them complex")
+        raise ValueError(f"{float(a)} ** {float(b)} is not a real number; make one of them complex")
     return result
 
 

@@ -100,14 +100,14 @@ def to_list(self: Tensor, dimensions: int, element: int) -> Any:
     complex).
 
     Raises:
-        RuntimeError: the tensor has another number of dimensions, or elements of another type.
+        RuntimeError: the tensor has another number of dimensions, or elements of another type: an empty one has none.
     """
     name, fits = _TOLIST_DTYPES[element]
     if self.dim() != dimensions:
         raise RuntimeError(
             f"tolist() is annotated to give {dimensions} nested lists, but the tensor has {self.dim()} dimensions"
         )
-    if not fits(self.dtype):
+    if self.numel() and not fits(self.dtype):
         raise RuntimeError(f"tolist() is annotated to give elements of type {name}, but the tensor is of {self.dtype}")
     return self.tolist()
 

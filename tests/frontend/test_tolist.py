@@ -69,6 +69,22 @@ def test_it_is_saved() -> None:
             assert repr(loaded(torch.tensor(row))) == repr(numbers(torch.tensor(row)))
 
 
+def to_a_declared_variable(x: Tensor, sizes: List[int]):
+    if x.numel() > 1:
+        sizes = x.tolist()
+    return sizes
+
+
+def test_a_declared_variable_makes_it() -> None:
+    compiled = rekindle.script(to_a_declared_variable)
+    for x in (torch.tensor([2, 1]), torch.tensor([2])):
+        assert repr(compiled(x, [7])) == repr(to_a_declared_variable(x, [7]))
+
+
+def test_an_empty_list_is_of_any_type() -> None:
+    assert repr(rekindle.script(passed_on)(torch.ones(0), torch.tensor([]))[1]) == "torch.Size([])"
+
+
 def of_any_type(x: Tensor):
     return sorted(x.tolist()), sorted(x.tolist(), reverse=True), max(x.tolist(), default=0)
 

@@ -70,6 +70,9 @@ class Conversions:
     keys: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """The dicts whose keys are declared, and the type of the keys."""
 
+    rows: dict[int, Any] = field(default_factory=dict)
+    """The results of ``tolist()`` whose type no annotation of theirs declares."""
+
     # ------------------------------------------------------------------------------------------------- the sites
 
     def declared(self, site: int, value: Any, annotation: str) -> Any:
@@ -86,15 +89,17 @@ class Conversions:
         Raises:
             RuntimeError: it does not fit.
         """
-        if site in self.off:
-            return value
+        return value if site in self.off else self._fitting(site, value, self._type(annotation))
+
+    def _fitting(self, site: int, value: Any, annotation: Any) -> Any:
+        """The result of ``tolist()`` where its type is declared, by an annotation or by a parameter."""
         try:
-            fits = self._converted(value, self._type(annotation)) is value
+            fits = self._converted(value, annotation) is value
         except _Refused:
             fits = False
         if not fits:
             self.active[site] = OTHER_ELEMENTS
-            raise RuntimeError(f"tolist() is annotated to give elements of type {annotation}")
+            raise RuntimeError(f"tolist() is annotated to give elements of type {_name(annotation)}")
         return value
 
     def row(self, site: int, tensor: Any) -> Any:
@@ -106,7 +111,9 @@ class Conversions:
         if site not in self.off and isinstance(tensor, torch.Tensor) and tensor.dim() != 1:
             self.active[site] = OTHER_ELEMENTS
             raise RuntimeError("tolist() without a declared type takes a Tensor of one dimension")
-        return tensor.tolist()
+        found = tensor.tolist()
+        self.rows[id(found)] = found
+        return found
 
     def field(self, site: int, value: Any, owner: Any, name: str) -> Any:
         """``value`` as an attribute of ``owner`` that its class may declare."""
@@ -164,7 +171,7 @@ class Conversions:
             return result
         if isinstance(result, complex) and isinstance(base, (int, float)) and isinstance(exponent, (int, float)):
             self.active[site] = COMPLEX_POWER
-            raise ValueError(f"{base} ** {exponent} is not a real number; make one of them complex")
+            raise ValueError(f"{float(base)} ** {float(exponent)} is not a real number; make one of them complex")
         if isinstance(result, float) and isinstance(base, int) and isinstance(exponent, int):
             self.active[site] = NEGATIVE_POWER
             hint = "write float(base) ** exponent where it may be negative"
@@ -205,6 +212,8 @@ class Conversions:
     def _at(self, site: int, value: Any, annotation: Any) -> Any:
         if site in self.off:
             return value
+        if id(value) in self.rows:
+            return self._fitting(site, value, annotation)
         try:
             found = self._converted(value, annotation)
         except _Refused as why:

@@ -145,7 +145,7 @@ _MAX_ATTEMPTS: Final = 48
 
 def _contexts(failures: set[str], text: str) -> Iterator[tuple[str, AbstractContextManager[None]]]:
     """The rows on what runs, and in which order, that may describe such failures, and how to execute without them."""
-    if failures & {"missing error", "other error"} and " is a view and " in text:
+    if failures & {*_OF_AN_ERROR, "missing error"} and any(part in text for part in _FORBIDDEN_WRITES):
         yield ROWS_WRITTEN, rows_by_index()
     if failures & _OF_AN_ERROR:
         yield REORDERED, _never(FuseGraph)
@@ -161,6 +161,7 @@ def _every_operator(*passes: Any) -> Iterator[None]:
         yield
 
 
+_FORBIDDEN_WRITES: Final = (" is a view and ", "a leaf Variable that requires grad")
 _OF_AN_ERROR: Final = frozenset(
     {"other error", "other text", "wrong state after an error", "wrong arguments after an error"}
 )

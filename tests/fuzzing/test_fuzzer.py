@@ -338,6 +338,10 @@ KNOWN = {
     NUMBER_GIVEN: (_CALLED.format("Tensor", 0), "(torch.ones(0),)"),
     OTHER_ELEMENTS: ("def f(x):\n    v: List[float] = x.tolist()\n    return v", "(torch.tensor([1, 2]),)"),
     f"{OTHER_ELEMENTS}, in a row": ("def f(x):\n    return len(x.tolist())", "(torch.ones(2, 2),)"),
+    f"{OTHER_ELEMENTS}, in a field": (
+        "@dataclass\nclass P:\n    n: List[int]\ndef f(x):\n    return P(x.tolist()).n",
+        "(torch.tensor([True]),)",
+    ),
     WRITTEN: (
         "def f(x):\n    y = x.relu()\n    y.neg_()\n    return y",
         "(torch.ones(2, requires_grad=True),)",

@@ -86,6 +86,7 @@ def test_lists_of_tensors() -> None:
         (torch.tensor([0.5], dtype=torch.float64), 1, 1),
         (torch.tensor([True]), 1, 2),
         (torch.tensor([1j]), 1, 3),
+        (torch.tensor([]), 1, 0),
     ],
 )
 def test_tolist(tensor: torch.Tensor, dimensions: int, element: int) -> None:
