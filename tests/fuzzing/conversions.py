@@ -405,6 +405,7 @@ class _Sites(ast.NodeTransformer):
             scope.returns = ""
         parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         given = {each.arg: ast.unparse(each.annotation) for each in parameters if each.annotation is not None}
+        scope.variables = {name: text for name, text in given.items() if text.startswith(("List[", "Dict["))}
         for each in nodes:
             match each:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
