@@ -218,6 +218,10 @@ class _Splitter:
         counted = [node for node in nodes if self._has_formula(node) and not _makes_views(node)]
         if not any(node.blocks for node in counted) and sum(map(counts, counted)) < self.options.threshold:
             return
+        members = set(nodes)
+        outputs = (output for node in nodes for output in node.outputs)
+        if all(_stands_among(use.user, members) for output in outputs for use in output.uses):
+            return  # no gradient goes back through it: it stays because it may raise
         if not may_change("make one differentiable graph of", nodes[0]):
             return
         together = [*before, *nodes, *behind]

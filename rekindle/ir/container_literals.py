@@ -90,7 +90,8 @@ def make_alike(a: Value, b: Value) -> None:
     joined = join_contents(unshaped(a.type), unshaped(b.type))
     if joined is not None and all(value.type == joined or can_be_made_as(value, joined, uses=1) for value in (a, b)):
         for value in (a, b):
-            make_as(value, joined)
+            if value.type != joined:
+                make_as(value, joined)
 
 
 def _is_empty(value: Value) -> bool:

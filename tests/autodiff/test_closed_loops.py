@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+import rekindle
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
@@ -359,3 +360,15 @@ def test_what_is_kept_goes_when_gradients_have_come() -> None:
             assert watched() is None
     finally:
         gc.enable()
+
+
+def unused(x: Tensor, sizes: list[int]) -> None:
+    for size in sizes:
+        x = x * size * 2 - 1
+
+
+def test_a_loop_that_nobody_uses_and_that_may_raise() -> None:
+    compiled = rekindle.script(unused)
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        assert compiled(x, [2, 3]) is None

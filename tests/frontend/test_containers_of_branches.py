@@ -131,6 +131,10 @@ def chosen_numbers(c: bool, x: Tensor):
     return [float(x.sum())] if c else [0]
 
 
+def chosen_numbers_of_a_tensor(c: bool, x: Tensor):
+    return [1.0] if c else x.tolist()
+
+
 def chosen_class(c: bool, x: Tensor):
     return sorted({1, 2} if c else set())
 
@@ -149,6 +153,7 @@ PROGRAMS: tuple[Callable[..., Any], ...] = (
     chosen,
     chosen_empty,
     chosen_numbers,
+    chosen_numbers_of_a_tensor,
     chosen_class,
 )
 

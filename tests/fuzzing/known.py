@@ -17,7 +17,7 @@ import torch
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.ir.graph import Node
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import FLOAT, INT, NUMBER, TensorType
 from rekindle.passes import Peephole, RemoveMutation, dead_code_elimination
 from tests.fuzzing.conversions import CONVERTED, Conversions
 
@@ -60,13 +60,15 @@ def _never(*passes: Any) -> Iterator[None]:
 
 @contextmanager
 def without_dead_code_elimination() -> Iterator[None]:
-    """Keep every operator on Tensors, whether anybody uses its result or not; backward graphs are not made, since they
-    leave out what no gradient needs."""
+    """Keep every operator on Tensors, whether anybody uses its result or not, and arithmetic of ints and floats;
+    backward graphs are not made, since they leave out what no gradient needs."""
     elimination = dead_code_elimination._Elimination
     before = elimination._is_needed
 
     def is_needed(self: Any, node: Node) -> bool:
-        return any(isinstance(each.type, TensorType) for each in (*node.inputs, *node.outputs)) or before(self, node)
+        types = [each.type for each in (*node.inputs, *node.outputs)]
+        is_mixed = FLOAT in types and (INT in types or NUMBER in types)
+        return is_mixed or any(isinstance(type, TensorType) for type in types) or before(self, node)
 
     elimination._is_needed = is_needed  # type: ignore[method-assign]
     try:
