@@ -352,12 +352,20 @@ class AttemptEmitter(BranchEmitter):
         saved, self.caught = self.caught, (*self.caught, error)
         try:
             if handler.name:
+                self._lose_outer(handler)
                 self.environment.define_static(handler.name, CaughtException(error))
             self.emit_statements(handler.body)
         finally:
             self.caught = saved
         if handler.name and isinstance(self.environment.find_static(handler.name), CaughtException):
             self.environment.forget(handler.name, handler.range)
+
+    def _lose_outer(self, handler: Handler) -> None:
+        """At its end a handler deletes the name of its exception, also where a handler around it has given it."""
+        frame = self.environment.frame.find(handler.name)
+        if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
+            del frame.sugared[handler.name]
+            frame.undefined_because[handler.name] = "a handler within this one has the same name, and deletes it"
 
     # ------------------------------------------------------------------------------------------ the body
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.errors import DifferentiationError, ExportError, SaveError, UnsupportedError
+from rekindle.errors import DifferentiationError, ExportError, SaveError, UndefinedNameError, UnsupportedError
 from tests.support.calls import assert_calls_agree
 from tests.support.golden import GoldenTexts
 
@@ -182,3 +182,36 @@ def test_the_class_of_an_exception_is_no_value() -> None:
     message, *_, hint = str(caught.value).splitlines()
     assert message == "the class of an exception that was caught cannot be used as a value"
     assert hint == "Hint: ask isinstance(e, …); type(e).__name__ is its name"
+
+
+def handlers_within(d: Dict[str, int]) -> str:
+    text = ""
+    try:
+        text += str(d["x"])
+    except KeyError as error:
+        text += str(error)
+        try:
+            text += str(d["y"])
+        except KeyError as error:
+            text += str(error)
+    return text
+
+
+def read_after_a_handler_of_the_same_name(d: Dict[str, int]) -> str:
+    try:
+        return str(d["x"])
+    except KeyError as error:
+        try:
+            d["y"]
+        except KeyError as error:
+            pass
+        return str(error)
+
+
+def test_a_handler_deletes_the_name_of_its_exception() -> None:
+    assert_calls_agree(handlers_within, ({},), ({"x": 1},), ({"y": 1},))
+    with pytest.raises(UndefinedNameError) as caught:
+        rekindle.script(read_after_a_handler_of_the_same_name)
+    assert str(caught.value).splitlines()[0] == (
+        "'error' is not defined here: a handler within this one has the same name, and deletes it"
+    )
