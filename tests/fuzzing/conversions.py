@@ -28,7 +28,10 @@ COMPLEX_POWER: Final = "`float ** float` without a real result"
 NEGATIVE_POWER: Final = "`2 ** n` of ints, `n` negative"
 NO_RESULT: Final = "None passed to a parameter or returned as a result that is declared as something else"
 
+KEYS_CHANGED: Final = "a dict from which a loop over it takes keys that are still to come"
+
 CONVERTED: Final = (
+    KEYS_CHANGED,
     TENSOR_GIVEN,
     NUMBER_GIVEN,
     OTHER_ELEMENTS,
@@ -43,6 +46,7 @@ CONVERTED: Final = (
 NAME: Final = "_rows_"
 """What the :class:`Conversions` of a rewritten program are called in its module."""
 _NUMBERS: Final = (bool, int, float, complex)
+_VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
 _BY_RANK: Final = (int, float, complex, bool)
 """The members of a Union to which a number of another kind is converted, the first that holds it."""
 _MUTATORS: Final = frozenset({"append", "insert", "extend", "setdefault", "update", "get", "pop"})
@@ -114,6 +118,25 @@ class Conversions:
         found = tensor.tolist()
         self.rows[id(found)] = found
         return found
+
+    def iterated(self, site: int, iterable: Any) -> Any:
+        """What a loop goes over; of a dict, whose keys are compared before each iteration.
+
+        Raises:
+            RuntimeError: they have changed, though not how many there are.
+        """
+        owner = getattr(iterable, "mapping", iterable) if isinstance(iterable, _VIEWS) else iterable
+        if site in self.off or not isinstance(owner, (dict, types.MappingProxyType)):
+            return iterable
+        return self._compared(site, iterable, owner)
+
+    def _compared(self, site: int, iterable: Any, owner: Any) -> Iterator[Any]:
+        keys = list(owner)
+        for each in iterable:
+            if len(owner) == len(keys) and list(owner) != keys:
+                self.active[site] = KEYS_CHANGED
+                raise RuntimeError("dictionary keys changed during iteration")
+            yield each
 
     def field(self, site: int, value: Any, owner: Any, name: str) -> Any:
         """``value`` as an attribute of ``owner`` that its class may declare."""
@@ -497,6 +520,7 @@ class _Sites(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
+        node.iter = self._call("iterated", node.iter)
         node.body[:0] = self._posts(node.target)
         return node
 

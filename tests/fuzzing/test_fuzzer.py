@@ -21,6 +21,7 @@ from tests.fuzzing.comparison import difference
 from tests.fuzzing.conversions import (
     COMPLEX_POWER,
     DECLARED,
+    KEYS_CHANGED,
     NAME,
     NEGATIVE_POWER,
     NO_RESULT,
@@ -332,6 +333,10 @@ KNOWN = {
     f"{COMPLEX_POWER}, caught": (
         "def f(n: float):\n    try:\n        pow(n, 0.5)\n    except ValueError as error:\n        return str(error)",
         "(-2.0,)",
+    ),
+    KEYS_CHANGED: (
+        "def f(d: Dict[str, int]):\n    for k in d:\n        d.clear()\n        d['x'] = d['y'] = 2",
+        "({'a': 1, 'b': 2},)",
     ),
     NEGATIVE_POWER: ("def f(n: int):\n    k = 2\n    k **= n\n    return k", "(-1,)"),
     TENSOR_GIVEN: (_CALLED.format("Union[int, float]", 0), "(torch.ones(2),)"),
