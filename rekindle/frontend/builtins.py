@@ -13,7 +13,7 @@ import torch
 
 from rekindle.errors import LIBRARY, Source, SourceRange
 from rekindle.frontend import builtin_calls
-from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.functions import emit_function
 from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue

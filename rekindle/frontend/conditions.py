@@ -5,12 +5,16 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import torch
 
 from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.expressions import ExpressionEmitter
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions import join_types
+from rekindle.frontend.learning import learn_item
+from rekindle.frontend.operators import binary
 from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
@@ -62,390 +66,401 @@ from rekindle.syntax.views import (
 )
 
 
-class ConditionEmitter(ExpressionEmitter):
-    """Emits conditions and the expressions that branch on them."""
+def emit_condition(emitter: Emitter, expr: Expr) -> Condition:
+    """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
+    kind = expr.tree.kind
+    if kind in ("and", "or"):
+        return _short_circuit(emitter, BinOp(expr.tree))
+    if kind == "not":
+        return negation(emitter, expr, emit_condition(emitter, UnaryOp(expr.tree).operand))
+    if kind == "not_in":
+        operands = BinOp(expr.tree)
+        contained = BinOp.create(expr.range, "in", operands.lhs, operands.rhs)
+        return negation(emitter, expr, emit_condition(emitter, contained))
+    if kind in ("is", "is_not", "==", "!=", "in"):
+        for answer in emitter.language.questions:
+            answered = answer(emitter, BinOp(expr.tree))
+            if answered is not None:
+                return answered
+    if kind in ("is", "is_not"):
+        return _identity(emitter, BinOp(expr.tree))
+    if kind == "in":
+        static = _among_keywords(emitter, BinOp(expr.tree))
+        if static is not None:
+            return static
+    if kind == "apply":
+        found = _type_question(emitter, Apply(expr.tree))
+        if found is not None:
+            return found
+    return truth_of(emitter, expr, emitter.emit_expression(expr))
 
-    def emit_condition(self, expr: Expr) -> Condition:
-        """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
-        kind = expr.tree.kind
-        if kind in ("and", "or"):
-            return self._short_circuit(BinOp(expr.tree))
-        if kind == "not":
-            return self._negation(expr, self.emit_condition(UnaryOp(expr.tree).operand))
-        if kind == "not_in":
-            operands = BinOp(expr.tree)
-            contained = BinOp.create(expr.range, "in", operands.lhs, operands.rhs)
-            return self._negation(expr, self.emit_condition(contained))
-        if kind in ("is", "is_not", "==", "!=", "in"):
-            of_classes = self.type_question(BinOp(expr.tree))
-            if of_classes is not None:
-                return of_classes
-        if kind in ("is", "is_not"):
-            return self._identity(BinOp(expr.tree))
-        if kind == "in":
-            static = self._among_keywords(BinOp(expr.tree))
-            if static is not None:
-                return static
-        if kind == "apply":
-            found = self._type_question(Apply(expr.tree))
-            if found is not None:
-                return found
-        return self.truth_of(expr, self.emit_expression(expr))
 
-    def truth_of(self, expr: Expr, value: Value) -> Condition:
-        """Whether ``value``, which is what ``expr`` gives, is true."""
-        decided = None if expr.tree.kind not in _COMPARISONS else self._compared(BinOp(expr.tree), value)
-        if decided is not None:
-            return self._static(expr.range, decided)
-        truth = self.to_bool(value, expr.range)
-        refinements = Refinements()
-        if expr.tree.kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
-            refinements = Refinements({Var(expr.tree).name.name: without_none(value.type)}, {})
-        return Condition(truth, refinements, constant_bool(truth))
+def truth_of(emitter: Emitter, expr: Expr, value: Value) -> Condition:
+    """Whether ``value``, which is what ``expr`` gives, is true."""
+    decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
+    if decided is not None:
+        return static_condition(emitter, expr.range, decided)
+    truth = emitter.to_bool(value, expr.range)
+    refinements = Refinements()
+    if expr.tree.kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
+        refinements = Refinements({Var(expr.tree).name.name: without_none(value.type)}, {})
+    return Condition(truth, refinements, constant_bool(truth))
 
-    def _compared(self, expr: BinOp, found: Value) -> bool | None:
-        """What a comparison gives where the compiler knows both sides, of which one is not written there; else None."""
-        compare = _DECIDED.get(found.node.kind)
-        if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
-            return None
-        sides = [constant_of(value) for value in found.node.inputs]
-        if len(sides) != 2 or MISSING in sides:
-            return None
-        try:
-            decided = compare(*sides)
-        except TypeError:
-            return None
-        if not found.has_uses:
-            found.node.destroy()
-        return decided
 
-    def emit_condition_value(self, expr: Expr, hint: Type | None) -> Value:
-        if expr.tree.kind in ("and", "or") and hint != BOOL and not is_chain(expr.tree):
-            return self.emit_short_circuit(BinOp(expr.tree), hint)
-        if is_chain(expr.tree) and hint != BOOL and self.environment.checks_assignment:
-            return self._of_chain(BinOp(expr.tree), self.compare_all)
-        return self.emit_condition(expr).value
+def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
+    """What a comparison gives where the compiler knows both sides, of which one is not written there; else None."""
+    compare = _DECIDED.get(found.node.kind)
+    if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
+        return None
+    sides = [constant_of(value) for value in found.node.inputs]
+    if len(sides) != 2 or MISSING in sides:
+        return None
+    try:
+        decided = compare(*sides)
+    except TypeError:
+        return None
+    if not found.has_uses:
+        found.node.destroy()
+    return decided
 
-    def compare_all(self, comparisons: list[BinOp]) -> Value:
-        """``a < b < c`` as a value: the first comparison that is not true, or the last one."""
-        raise NotImplementedError
 
-    def emit_short_circuit(self, expr: BinOp, hint: Type | None) -> Value:
-        """``a or b`` as a value."""
-        raise NotImplementedError
+def negation(emitter: Emitter, expr: Expr, inner: Condition) -> Condition:
+    value = emitter.insert("aten::__not__", expr.range, inner.value)
+    return Condition(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
 
-    def _negation(self, expr: Expr, inner: Condition) -> Condition:
-        value = self.insert("aten::__not__", expr.range, inner.value)
-        return Condition(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
 
-    def _static(self, range: SourceRange, answer: bool, refinements: Refinements | None = None) -> Condition:
-        return Condition(self.graph.insert_constant(answer, range=range), refinements or Refinements(), answer)
+def static_condition(
+    emitter: Emitter, range: SourceRange, answer: bool, refinements: Refinements | None = None
+) -> Condition:
+    return Condition(emitter.graph.insert_constant(answer, range=range), refinements or Refinements(), answer)
 
-    def _among_keywords(self, expr: BinOp) -> Condition | None:
-        """``"name" in kwargs``, which the compiler knows; None for other questions."""
-        if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
-            return None
-        if expr.rhs.tree.kind == Var.KIND and self._is_variable(Var(expr.rhs.tree).name.name):
-            return None
-        item = self.emit_expression(expr.lhs)
-        table = self.emit_sugared(expr.rhs)
-        if table.keys_are_known:
-            key = constant_of(item)
-            if key is not MISSING:
-                return self._static(expr.range, table.contains(key))
-            asked = table.holds(item, expr.range, self.graph)
-            if asked is not None:
-                return Condition(asked)
-        container = table.as_value(expr.rhs.range, self.graph)
-        if isinstance(container.type, DictType):
-            self.learn_item(expr.rhs, item)
-        value = self.binary("in", item, container, expr)
-        decided = self._compared(expr, value)
-        return Condition(value) if decided is None else self._static(expr.range, decided)
 
-    def _is_variable(self, name: str) -> bool:
-        """Whether ``name`` is a variable that holds a value of the graph."""
-        return self.environment.frame.find_type(self.environment.frame.variable(name)) is not None
-
-    # -------------------------------------------------------------------------------- and, or, if-else
-
-    def _short_circuit(self, expr: BinOp) -> Condition:
-        if is_chain(expr.tree):
-            return self._comparison_chain(expr)
-        # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
-        chain = [expr]
-        while chain[-1].lhs.tree.kind in ("and", "or") and not is_chain(chain[-1].lhs.tree):
-            chain.append(BinOp(chain[-1].lhs.tree))
-        found = self.emit_condition(chain[-1].lhs)
-        for each in reversed(chain):
-            found = self._either_side(each, found)
-        return found
-
-    def _comparison_chain(self, expr: BinOp) -> Condition:
-        return Condition(self._of_chain(expr, self._compare_all))
-
-    def _of_chain(self, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
-        """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
-        comparisons = [BinOp(expr.rhs.tree)]
-        before = expr.lhs.tree
-        while before.kind == "and":
-            comparisons.append(BinOp(BinOp(before).rhs.tree))
-            before = BinOp(before).lhs.tree
-        comparisons.append(BinOp(before))
-        comparisons.reverse()
-        shared = [id(each.rhs.tree) for each in comparisons[:-1]]
-        self.shared.update(dict.fromkeys(shared))
-        try:
-            return compare(comparisons)
-        finally:
-            for key in shared:
-                del self.shared[key]
-
-    def _compare_all(self, comparisons: list[BinOp]) -> Value:
-        first, *rest = comparisons
-        value = self.emit_condition(first).value
-        if not rest:
-            return value
-        node, _, _ = self.branch(
-            first.range,
-            value,
-            Refinements(),
-            lambda: self._compare_all(rest),
-            lambda: self.graph.insert_constant(False, range=first.range),
-        )
-        return node.add_output(BOOL)
-
-    def _either_side(self, expr: BinOp, lhs: Condition) -> Condition:
-        """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
-        is_or = expr.operator == "or"
-        if lhs.static is is_or:
-            return lhs  # the right side is never asked, and need not even compile
-        if lhs.static is not None:
-            self.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
-            rhs = self.emit_condition(expr.rhs)
-            return Condition(rhs.value, joined(is_or, lhs, rhs), rhs.static)
-        found: list[Condition] = []
-
-        def decided() -> Value:
-            return self.graph.insert_constant(is_or, range=expr.range)
-
-        def asked() -> Value:
-            found.append(self.emit_condition(expr.rhs))
-            return found[0].value
-
-        branches = (decided, asked) if is_or else (asked, decided)
-        node, _, _ = self.branch(expr.range, lhs.value, lhs.refinements, *branches)
-        rhs = found[0]
-        static = is_or if rhs.static is is_or else None
-        return Condition(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
-
-    def emit_ternary(self, expr: TernaryIf, targets: int, hint: Type | None) -> SugaredValue:
-        condition = self.emit_condition(expr.condition)
-        if condition.static is not None:
-            taken = expr.true_expr if condition.static else expr.false_expr
-            return self.emit_sugared(taken, targets, hint)
-        node, true, false = self.branch(
-            expr.range,
-            condition.value,
-            condition.refinements,
-            lambda: self.emit_expression(expr.true_expr, hint),
-            lambda: self.emit_expression(expr.false_expr, hint),
-        )
-        if hint is None and self.graph.none_checks is not None:
-            make_alike(true, false)
-        number = join_numbers(true.type, false.type) if hint is None and self.graph.none_checks is not None else None
-        if number is not None:
-            output = node.add_output(union((true.type, false.type)))
-            return SimpleValue(output if output.type == number else self.as_number(output, expr.range))
-        if hint is None and self.graph.none_checks is not None:
-            either = join_values(unshaped(true.type), unshaped(false.type))
-            if either is not None and number_beside_tensor(either) is not None:
-                return SimpleValue(node.add_output(either))
-        return SimpleValue(node.add_output(self.join_types(expr.range, true, false, hint)))
-
-    # -------------------------------------------------------------------------------------- is, is not
-
-    def _identity(self, expr: BinOp) -> Condition:
-        positive = expr.operator == "is"
-        if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
-            asked_for = self.emit_sugared(expr.lhs)
-            if asked_for.stays_itself:
-                return self._static(expr.range, not positive)
-            lhs = asked_for.as_value(expr.lhs.range, self.graph)
-        else:
-            lhs = self.emit_expression(expr.lhs)
-        rhs = self.emit_expression(expr.rhs)
-        lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
-        if lhs_none and rhs_none:
-            return self._static(expr.range, positive)
-        if (lhs_none and not rhs.type.is_optional) or (rhs_none and not lhs.type.is_optional):
-            return self._static(expr.range, not positive)
-        kind = "aten::__is__" if positive else "aten::__isnot__"
-        value = self.insert(kind, expr.range, lhs, rhs)
-        asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
-        if asked.tree.kind == Walrus.KIND:
-            asked = Walrus(asked.tree).target
-        refinements = Refinements()
-        if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
-            name = Var(asked.tree).name.name
-            refinements = Refinements({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
-            if not positive:
-                refinements = refinements.negated()
-        return Condition(value, refinements)
-
-    # ----------------------------------------------------------------------------- isinstance, hasattr
-
-    def _type_question(self, call: Apply) -> Condition | None:
-        """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
-        if call.callee.tree.kind not in ("variable", "."):
-            return None
-        name = dotted_name(call.callee)
-        if name is None or name.rpartition(".")[2] not in ("isinstance", "hasattr"):
-            return None
-        callee = self.emit_sugared(call.callee)
-        if not isinstance(callee, SpecialForm) or callee.name not in ("isinstance", "hasattr"):
-            return None
-        if len(call.inputs) != 2 or call.attributes:
-            raise UnsupportedError(f"{callee.name} takes two arguments", call.range)
-        if callee.name == "hasattr":
-            return self.emit_hasattr(call)
-        return self.emit_isinstance(call)
-
-    def emit_hasattr(self, call: Apply) -> Condition:
-        object, name = call.inputs
-        if name.tree.kind != StringLiteral.KIND:
-            raise UnsupportedError(
-                "hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR
-            )
-        base, text = self.emit_sugared(object), StringLiteral(name.tree).text
-        asked = base.ask_attribute(object.range, self.graph, text)
+def _among_keywords(emitter: Emitter, expr: BinOp) -> Condition | None:
+    """``"name" in kwargs``, which the compiler knows; None for other questions."""
+    if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
+        return None
+    if expr.rhs.tree.kind == Var.KIND and _is_variable(emitter, Var(expr.rhs.tree).name.name):
+        return None
+    item = emitter.emit_expression(expr.lhs)
+    table = emitter.emit_sugared(expr.rhs)
+    if table.keys_are_known:
+        key = constant_of(item)
+        if key is not MISSING:
+            return static_condition(emitter, expr.range, table.contains(key))
+        asked = table.holds(item, expr.range, emitter.graph)
         if asked is not None:
             return Condition(asked)
-        return self._static(call.range, base.has_attribute(object.range, self.graph, text))
+    container = table.as_value(expr.rhs.range, emitter.graph)
+    if isinstance(container.type, DictType):
+        learn_item(emitter, expr.rhs, item)
+    value = binary(emitter, "in", item, container, expr)
+    decided = _compared(emitter, expr, value)
+    return Condition(value) if decided is None else static_condition(emitter, expr.range, decided)
 
-    def emit_isinstance(self, call: Apply) -> Condition:
-        object, classes = call.inputs
-        sugared = self.emit_sugared(object)
-        if sugared.class_of_module is not None:
-            return self._static(call.range, self._is_module_of(sugared, classes))
-        if isinstance(sugared, CaughtException):
-            return Condition(self.is_exception(sugared.value, classes))
-        abstract = self._abstract_class(classes)
-        if abstract is not None:
-            value = sugared.as_value(object.range, self.graph)
-            answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
-            if len(answers) == 1 and None not in answers:
-                return self._static(call.range, answers == {True})
-        asked = _members(self._class_info(classes))
-        if isinstance(sugared, FunctionValue) or not asked:
-            return self._static(call.range, False)
-        value = sugared.as_value(object.range, self.graph)
-        yes: list[Type] = []
-        no: list[Type] = []
-        for part in union_members(value.type):
-            (yes if _certainly(part, asked) else no).append(part)
-        names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
-        if not no:
-            return self._static(call.range, True, Refinements(dict.fromkeys(names, union(yes))))
-        maybe = [type for part in no for type in asked if _possibly(part, type)]
-        if INT in maybe and NUMBER in no and self.graph.none_checks is not None:
-            maybe.append(BOOL)  # True is an instance of int, too
-        if not yes and not maybe:
-            return self._static(call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
-        wanted = [*asked]  # to the IR a tuple of any length is a list
-        wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
-        node = self.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
-        positive, negative = union((*yes, *maybe)), union(no)
-        refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
-        return Condition(node.output, refinements)
 
-    def _abstract_class(self, classes: Expr) -> type | None:
-        """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
-        if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
-            return None
-        try:
-            cls = self.emit_sugared(classes).python_class(classes.range)
-        except CompileError:
-            return None
-        return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
+def _is_variable(emitter: Emitter, name: str) -> bool:
+    """Whether ``name`` is a variable that holds a value of the graph."""
+    return emitter.environment.frame.find_type(emitter.environment.frame.variable(name)) is not None
 
-    def is_exception(self, error: Value, classes: Expr) -> Value:
-        """Whether an exception is of one of the classes that ``classes`` names."""
-        names = self._exception_classes(self.emit_sugared(classes), classes.range)
-        known = self.graph.insert_constant(names, ListType(STRING), range=classes.range)
-        return self.insert("prim::is_exception", classes.range, error, known)
 
-    def _exception_classes(self, named: SugaredValue, range: SourceRange) -> list[str]:
-        if isinstance(named, ExceptionClass):
-            return [named.name]
-        if isinstance(named, SimpleValue):
-            raise TypeMismatchError(f"only classes of exceptions can be caught, not {named.description}", range)
-        parts = named.as_tuple(range, self.graph)
-        return [name for part in parts for name in self._exception_classes(part, range)]
+# -------------------------------------------------------------------------------- and, or, if-else
 
-    def _is_module_of(self, module: SugaredValue, classes: Expr) -> bool:
-        """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
-        if classes.tree.kind == TupleLiteral.KIND:
-            return any(self._is_module_of(module, item) for item in TupleLiteral(classes.tree).items)
-        named = self.emit_sugared(classes)
-        cls = named.python_class(classes.range)
-        if cls is not None:
-            assert module.class_of_module is not None
-            return issubclass(module.class_of_module, cls)
-        parts = named.as_tuple(classes.range, self.graph) if named.as_type(classes.range) is None else []
-        if parts:
-            found = [part.python_class(classes.range) for part in parts]
-            assert module.class_of_module is not None
-            return issubclass(module.class_of_module, tuple(item for item in found if item is not None))
-        type = module.as_value(classes.range, self.graph).type
-        return any(type.is_subtype_of(item) for item in self._class_info(classes))
 
-    def _class_info(self, expr: Expr) -> list[Type]:
-        """The types that the second argument of isinstance names."""
-        if expr.tree.kind == TupleLiteral.KIND:
-            return [type for item in TupleLiteral(expr.tree).items for type in self._class_info(item)]
-        try:
-            return self._classes_named(expr)
-        except NotScriptableError:
-            return []  # no value of a program is an object of it
-        except CompileError:
-            if not self._names_foreign_class(expr):
-                raise
-            return []
+def _short_circuit(emitter: Emitter, expr: BinOp) -> Condition:
+    if is_chain(expr.tree):
+        return _comparison_chain(emitter, expr)
+    # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
+    chain = [expr]
+    while chain[-1].lhs.tree.kind in ("and", "or") and not is_chain(chain[-1].lhs.tree):
+        chain.append(BinOp(chain[-1].lhs.tree))
+    found = emit_condition(emitter, chain[-1].lhs)
+    for each in reversed(chain):
+        found = _either_side(emitter, each, found)
+    return found
 
-    def _classes_named(self, expr: Expr) -> list[Type]:
-        name = dotted_name(expr)
-        if name in ("list", "tuple"):
-            return [ANY_LIST if name == "list" else ANY_TUPLE]
-        if name is not None and "." not in name:
-            found = self._class_value(name, expr.range)
-            if found is not None:
-                return found
-        return [parse_type_expression(expr, self.resolver)]
 
-    def _names_foreign_class(self, expr: Expr) -> bool:
-        """Whether ``expr`` names a class of Python of which no value of a program is an object."""
-        if expr.tree.kind not in (Var.KIND, Select.KIND):
-            return False
-        try:
-            return self.emit_sugared(expr).python_class(expr.range) is not None
-        except CompileError:
-            return False
+def _comparison_chain(emitter: Emitter, expr: BinOp) -> Condition:
+    return Condition(of_chain(emitter, expr, partial(_compare_all, emitter)))
 
-    def _class_value(self, name: str, range: SourceRange) -> list[Type] | None:
-        """The types behind a name that stands for a tuple of classes."""
-        found = self.resolver.resolve_value(name, range, self.graph)
-        if found is None or isinstance(found, SimpleValue):
-            return None
-        type = found.as_type(range)
-        if type is not None:
-            return [type]
-        try:
-            parts = [item.as_type(range) for item in found.as_tuple(range, self.graph)]
-        except UnsupportedError:
-            return None
-        types = [part for part in parts if part is not None]
-        return types if len(types) == len(parts) and types else None
+
+def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
+    """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
+    comparisons = [BinOp(expr.rhs.tree)]
+    before = expr.lhs.tree
+    while before.kind == "and":
+        comparisons.append(BinOp(BinOp(before).rhs.tree))
+        before = BinOp(before).lhs.tree
+    comparisons.append(BinOp(before))
+    comparisons.reverse()
+    shared = [id(each.rhs.tree) for each in comparisons[:-1]]
+    emitter.shared.update(dict.fromkeys(shared))
+    try:
+        return compare(comparisons)
+    finally:
+        for key in shared:
+            del emitter.shared[key]
+
+
+def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
+    first, *rest = comparisons
+    value = emit_condition(emitter, first).value
+    if not rest:
+        return value
+    node, _, _ = emitter.branch(
+        first.range,
+        value,
+        Refinements(),
+        lambda: _compare_all(emitter, rest),
+        lambda: emitter.graph.insert_constant(False, range=first.range),
+    )
+    return node.add_output(BOOL)
+
+
+def _either_side(emitter: Emitter, expr: BinOp, lhs: Condition) -> Condition:
+    """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
+    is_or = expr.operator == "or"
+    if lhs.static is is_or:
+        return lhs  # the right side is never asked, and need not even compile
+    if lhs.static is not None:
+        emitter.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
+        rhs = emit_condition(emitter, expr.rhs)
+        return Condition(rhs.value, joined(is_or, lhs, rhs), rhs.static)
+    found: list[Condition] = []
+
+    def decided() -> Value:
+        return emitter.graph.insert_constant(is_or, range=expr.range)
+
+    def asked() -> Value:
+        found.append(emit_condition(emitter, expr.rhs))
+        return found[0].value
+
+    branches = (decided, asked) if is_or else (asked, decided)
+    node, _, _ = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
+    rhs = found[0]
+    static = is_or if rhs.static is is_or else None
+    return Condition(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
+
+
+def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | None) -> SugaredValue:
+    expr = TernaryIf(expression.tree)
+    condition = emit_condition(emitter, expr.condition)
+    if condition.static is not None:
+        taken = expr.true_expr if condition.static else expr.false_expr
+        return emitter.emit_sugared(taken, targets, hint)
+    node, true, false = emitter.branch(
+        expr.range,
+        condition.value,
+        condition.refinements,
+        lambda: emitter.emit_expression(expr.true_expr, hint),
+        lambda: emitter.emit_expression(expr.false_expr, hint),
+    )
+    if hint is None and emitter.graph.none_checks is not None:
+        make_alike(true, false)
+    number = join_numbers(true.type, false.type) if hint is None and emitter.graph.none_checks is not None else None
+    if number is not None:
+        output = node.add_output(union((true.type, false.type)))
+        return SimpleValue(output if output.type == number else emitter.as_number(output, expr.range))
+    if hint is None and emitter.graph.none_checks is not None:
+        either = join_values(unshaped(true.type), unshaped(false.type))
+        if either is not None and number_beside_tensor(either) is not None:
+            return SimpleValue(node.add_output(either))
+    return SimpleValue(node.add_output(join_types(emitter, expr.range, true, false, hint)))
+
+
+# -------------------------------------------------------------------------------------- is, is not
+
+
+def _identity(emitter: Emitter, expr: BinOp) -> Condition:
+    positive = expr.operator == "is"
+    if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
+        asked_for = emitter.emit_sugared(expr.lhs)
+        if asked_for.stays_itself:
+            return static_condition(emitter, expr.range, not positive)
+        lhs = asked_for.as_value(expr.lhs.range, emitter.graph)
+    else:
+        lhs = emitter.emit_expression(expr.lhs)
+    rhs = emitter.emit_expression(expr.rhs)
+    lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
+    if lhs_none and rhs_none:
+        return static_condition(emitter, expr.range, positive)
+    if (lhs_none and not rhs.type.is_optional) or (rhs_none and not lhs.type.is_optional):
+        return static_condition(emitter, expr.range, not positive)
+    kind = "aten::__is__" if positive else "aten::__isnot__"
+    value = emitter.insert(kind, expr.range, lhs, rhs)
+    asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
+    if asked.tree.kind == Walrus.KIND:
+        asked = Walrus(asked.tree).target
+    refinements = Refinements()
+    if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
+        name = Var(asked.tree).name.name
+        refinements = Refinements({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
+        if not positive:
+            refinements = refinements.negated()
+    return Condition(value, refinements)
+
+
+# ----------------------------------------------------------------------------- isinstance, hasattr
+
+
+def _type_question(emitter: Emitter, call: Apply) -> Condition | None:
+    """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
+    if call.callee.tree.kind not in ("variable", "."):
+        return None
+    name = dotted_name(call.callee)
+    if name is None or name.rpartition(".")[2] not in ("isinstance", "hasattr"):
+        return None
+    callee = emitter.emit_sugared(call.callee)
+    if not isinstance(callee, SpecialForm) or callee.name not in ("isinstance", "hasattr"):
+        return None
+    if len(call.inputs) != 2 or call.attributes:
+        raise UnsupportedError(f"{callee.name} takes two arguments", call.range)
+    if callee.name == "hasattr":
+        return emit_hasattr(emitter, call)
+    return emit_isinstance(emitter, call)
+
+
+def emit_hasattr(emitter: Emitter, call: Apply) -> Condition:
+    object, name = call.inputs
+    if name.tree.kind != StringLiteral.KIND:
+        raise UnsupportedError("hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR)
+    base, text = emitter.emit_sugared(object), StringLiteral(name.tree).text
+    asked = base.ask_attribute(object.range, emitter.graph, text)
+    if asked is not None:
+        return Condition(asked)
+    return static_condition(emitter, call.range, base.has_attribute(object.range, emitter.graph, text))
+
+
+def emit_isinstance(emitter: Emitter, call: Apply) -> Condition:
+    object, classes = call.inputs
+    sugared = emitter.emit_sugared(object)
+    if sugared.class_of_module is not None:
+        return static_condition(emitter, call.range, _is_module_of(emitter, sugared, classes))
+    if isinstance(sugared, CaughtException):
+        return Condition(is_exception(emitter, sugared.value, classes))
+    abstract = _abstract_class(emitter, classes)
+    if abstract is not None:
+        value = sugared.as_value(object.range, emitter.graph)
+        answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
+        if len(answers) == 1 and None not in answers:
+            return static_condition(emitter, call.range, answers == {True})
+    asked = _members(class_info(emitter, classes))
+    if isinstance(sugared, FunctionValue) or not asked:
+        return static_condition(emitter, call.range, False)
+    value = sugared.as_value(object.range, emitter.graph)
+    yes: list[Type] = []
+    no: list[Type] = []
+    for part in union_members(value.type):
+        (yes if _certainly(part, asked) else no).append(part)
+    names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
+    if not no:
+        return static_condition(emitter, call.range, True, Refinements(dict.fromkeys(names, union(yes))))
+    maybe = [type for part in no for type in asked if _possibly(part, type)]
+    if INT in maybe and NUMBER in no and emitter.graph.none_checks is not None:
+        maybe.append(BOOL)  # True is an instance of int, too
+    if not yes and not maybe:
+        return static_condition(emitter, call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
+    wanted = [*asked]  # to the IR a tuple of any length is a list
+    wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
+    node = emitter.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
+    positive, negative = union((*yes, *maybe)), union(no)
+    refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
+    return Condition(node.output, refinements)
+
+
+def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
+    """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
+    if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
+        return None
+    try:
+        cls = emitter.emit_sugared(classes).python_class(classes.range)
+    except CompileError:
+        return None
+    return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
+
+
+def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
+    """Whether an exception is of one of the classes that ``classes`` names."""
+    names = exception_classes(emitter, emitter.emit_sugared(classes), classes.range)
+    known = emitter.graph.insert_constant(names, ListType(STRING), range=classes.range)
+    return emitter.insert("prim::is_exception", classes.range, error, known)
+
+
+def exception_classes(emitter: Emitter, named: SugaredValue, range: SourceRange) -> list[str]:
+    if isinstance(named, ExceptionClass):
+        return [named.name]
+    if isinstance(named, SimpleValue):
+        raise TypeMismatchError(f"only classes of exceptions can be caught, not {named.description}", range)
+    parts = named.as_tuple(range, emitter.graph)
+    return [name for part in parts for name in exception_classes(emitter, part, range)]
+
+
+def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool:
+    """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
+    if classes.tree.kind == TupleLiteral.KIND:
+        return any(_is_module_of(emitter, module, item) for item in TupleLiteral(classes.tree).items)
+    named = emitter.emit_sugared(classes)
+    cls = named.python_class(classes.range)
+    if cls is not None:
+        assert module.class_of_module is not None
+        return issubclass(module.class_of_module, cls)
+    parts = named.as_tuple(classes.range, emitter.graph) if named.as_type(classes.range) is None else []
+    if parts:
+        found = [part.python_class(classes.range) for part in parts]
+        assert module.class_of_module is not None
+        return issubclass(module.class_of_module, tuple(item for item in found if item is not None))
+    type = module.as_value(classes.range, emitter.graph).type
+    return any(type.is_subtype_of(item) for item in class_info(emitter, classes))
+
+
+def class_info(emitter: Emitter, expr: Expr) -> list[Type]:
+    """The types that the second argument of isinstance names."""
+    if expr.tree.kind == TupleLiteral.KIND:
+        return [type for item in TupleLiteral(expr.tree).items for type in class_info(emitter, item)]
+    try:
+        return _classes_named(emitter, expr)
+    except NotScriptableError:
+        return []  # no value of a program is an object of it
+    except CompileError:
+        if not _names_foreign_class(emitter, expr):
+            raise
+        return []
+
+
+def _classes_named(emitter: Emitter, expr: Expr) -> list[Type]:
+    name = dotted_name(expr)
+    if name in ("list", "tuple"):
+        return [ANY_LIST if name == "list" else ANY_TUPLE]
+    if name is not None and "." not in name:
+        found = _class_value(emitter, name, expr.range)
+        if found is not None:
+            return found
+    return [parse_type_expression(expr, emitter.resolver)]
+
+
+def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
+    """Whether ``expr`` names a class of Python of which no value of a program is an object."""
+    if expr.tree.kind not in (Var.KIND, Select.KIND):
+        return False
+    try:
+        return emitter.emit_sugared(expr).python_class(expr.range) is not None
+    except CompileError:
+        return False
+
+
+def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
+    """The types behind a name that stands for a tuple of classes."""
+    found = emitter.resolver.resolve_value(name, range, emitter.graph)
+    if found is None or isinstance(found, SimpleValue):
+        return None
+    type = found.as_type(range)
+    if type is not None:
+        return [type]
+    try:
+        parts = [item.as_type(range) for item in found.as_tuple(range, emitter.graph)]
+    except UnsupportedError:
+        return None
+    types = [part for part in parts if part is not None]
+    return types if len(types) == len(parts) and types else None
 
 
 def asks(expr: Expr) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.collection_kinds import CollectionEmitter
+from rekindle.frontend.arguments import emit_meanings
+from rekindle.frontend.emitter import Emitter, FormHandler
+from rekindle.frontend.expressions import call_builtin, from_library
 from rekindle.frontend.library import library_function
+from rekindle.frontend.loops import list_of
+from rekindle.frontend.python_builtins import literal_text
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -38,7 +42,7 @@ def is_counter(value: Value) -> bool:
 class CounterMethod(SugaredValue):
     """``c.update``, ``c.most_common`` and the other methods that dicts do not have."""
 
-    def __init__(self, emitter: CounterEmitter, counter: Value, name: str, expr: Expr) -> None:
+    def __init__(self, emitter: Emitter, counter: Value, name: str, expr: Expr) -> None:
         self.emitter = emitter
         self.counter = counter
         self.name = name
@@ -64,71 +68,78 @@ class CounterMethod(SugaredValue):
             return library_function(self.name).call_with(range, graph, [SimpleValue(self.counter), *args], kwargs)
         if kwargs or len(args) != 1:
             raise UnsupportedError(f"{self.description} takes one iterable or dict here", range)
-        return self.emitter.count(range, self.counter, args[0], self.name == "subtract", self.expr)
+        return count(self.emitter, range, self.counter, args[0], self.name == "subtract", self.expr)
 
 
-class CounterEmitter(CollectionEmitter):
-    """Emits what counters do."""
+def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    wanted = None if hint is None else without_none(hint)
+    key = wanted.key if isinstance(wanted, DictType) else STRING
+    args, kwargs = emit_meanings(emitter, call)
+    if len(args) > 1:
+        raise TypeMismatchError(f"Counter takes at most one argument, got {len(args)}", call.range)
+    source = _counted(emitter, args[0], call.range) if args else None
+    if source is not None:
+        key = _element(source.value.type)
+    counts = wanted.value if isinstance(wanted, DictType) and is_open_number(wanted.value) else INT
+    made = emitter.insert_node("prim::DictConstruct", call.range, [], [DictType(key, counts, "Counter")]).output
+    if source is not None:
+        count(emitter, call.range, made, source)
+    for name, value in kwargs.items():
+        item = literal_text(emitter, name, call.range)
+        call_builtin(emitter, "aten::_set_item", call.range, made, item, value.as_value(call.range, emitter.graph))
+    return SimpleValue(made)
 
-    def _counter(self, call: Apply, hint: Type | None) -> SugaredValue:
-        wanted = None if hint is None else without_none(hint)
-        key = wanted.key if isinstance(wanted, DictType) else STRING
-        args, kwargs = self.emit_meanings(call)
-        if len(args) > 1:
-            raise TypeMismatchError(f"Counter takes at most one argument, got {len(args)}", call.range)
-        source = self._counted(args[0], call.range) if args else None
-        if source is not None:
-            key = _element(source.value.type)
-        counts = wanted.value if isinstance(wanted, DictType) and is_open_number(wanted.value) else INT
-        made = self.insert_node("prim::DictConstruct", call.range, [], [DictType(key, counts, "Counter")]).output
-        if source is not None:
-            self.count(call.range, made, source)
-        for name, value in kwargs.items():
-            item = self.literal_text(name, call.range)
-            self.call_builtin("aten::_set_item", call.range, made, item, value.as_value(call.range, self.graph))
-        return SimpleValue(made)
 
-    def _counted(self, source: SugaredValue, range: SourceRange) -> SimpleValue:
-        """What is counted: a dict, or a list."""
-        if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
-            return source
-        return SimpleValue(self.list_of(range, source, None))
+def _counted(emitter: Emitter, source: SugaredValue, range: SourceRange) -> SimpleValue:
+    """What is counted: a dict, or a list."""
+    if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
+        return source
+    return SimpleValue(list_of(emitter, range, source, None))
 
-    def count(
-        self, range: SourceRange, counter: Value, source: SugaredValue, down: bool = False, expr: Expr | None = None
-    ) -> SugaredValue:
-        """Count the elements of an iterable, or add the counts of a dict."""
-        found = self._counted(source, range).value
-        what = "pairs" if isinstance(found.type, DictType) else "all"
-        origin = None if expr is None else self.environment.origin_of(expr)
-        if origin is not None:
-            self.evidence.learn(origin, key=_element(found.type), value=INT)
-        name = f"uncount_{what}" if down else f"count_{what}"
-        return library_function(name).call_with(range, self.graph, [SimpleValue(counter), SimpleValue(found)], {})
 
-    def forgets_missing(self, type: Type) -> bool:
-        """Whether ``del`` of what is not there does nothing."""
-        return isinstance(type, DictType) and type.python == "Counter"
+def count(
+    emitter: Emitter,
+    range: SourceRange,
+    counter: Value,
+    source: SugaredValue,
+    down: bool = False,
+    expr: Expr | None = None,
+) -> SugaredValue:
+    """Count the elements of an iterable, or add the counts of a dict."""
+    found = _counted(emitter, source, range).value
+    what = "pairs" if isinstance(found.type, DictType) else "all"
+    origin = None if expr is None else emitter.environment.origin_of(expr)
+    if origin is not None:
+        emitter.evidence.learn(origin, key=_element(found.type), value=INT)
+    name = f"uncount_{what}" if down else f"count_{what}"
+    return library_function(name).call_with(range, emitter.graph, [SimpleValue(counter), SimpleValue(found)], {})
 
-    def attribute_of(self, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
-        if name in _METHODS and isinstance(base, SimpleValue) and is_counter(base.value):
-            return CounterMethod(self, base.value, name, expr.value)
-        return super().attribute_of(base, expr, name)
 
-    def special_binary(self, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-        if not is_counter(lhs) or not is_counter(rhs):
-            return super().special_binary(operator, lhs, rhs, expr)
-        range = expr.range
-        if operator in _OPERATORS:
-            made = self.call_builtin("aten::copy", range, lhs).set_type(lhs.type)
-            self.from_library(_OPERATORS[operator], range, made, rhs)
-            return made
-        if operator not in ("==", "!="):
-            raise UnsupportedError(f"'{operator}' of counters is not supported", range, hint="compare their items")
-        equal = self.from_library("equal_counters", range, lhs, rhs)
-        return equal if operator == "==" else self.insert("aten::__not__", range, equal)
+def forgets_missing(emitter: Emitter, type: Type) -> bool:
+    """Whether ``del`` of what is not there does nothing."""
+    return isinstance(type, DictType) and type.python == "Counter"
 
-    _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
-        **CollectionEmitter._FORMS,
-        "Counter": _counter,
-    }
+
+def attribute_of_counter(emitter: Emitter, base: SugaredValue, expr: Select, name: str) -> SugaredValue | None:
+    if name in _METHODS and isinstance(base, SimpleValue) and is_counter(base.value):
+        return CounterMethod(emitter, base.value, name, expr.value)
+    return None
+
+
+def operator_of_counters(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+    if not is_counter(lhs) or not is_counter(rhs):
+        return None
+    range = expr.range
+    if operator in _OPERATORS:
+        made = call_builtin(emitter, "aten::copy", range, lhs).set_type(lhs.type)
+        from_library(emitter, _OPERATORS[operator], range, made, rhs)
+        return made
+    if operator not in ("==", "!="):
+        raise UnsupportedError(f"'{operator}' of counters is not supported", range, hint="compare their items")
+    equal = from_library(emitter, "equal_counters", range, lhs, rhs)
+    return equal if operator == "==" else emitter.insert("aten::__not__", range, equal)
+
+
+FORMS: Final[dict[str, FormHandler]] = {
+    "Counter": _counter,
+}

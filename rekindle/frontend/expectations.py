@@ -1,7 +1,7 @@
 """What conditions give for the module that is compiled, as its attributes are now.
 
 A branch into which they do not lead need not compile: what is not understood of it raises where a later change of the
-attributes leads there after all (:meth:`FunctionEmitter.emit_unless_unexpected`).
+attributes leads there after all (:func:`rekindle.frontend.statements.emit_unexpected`).
 """
 
 from __future__ import annotations

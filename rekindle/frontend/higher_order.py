@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls import CallEmitter
+from rekindle.frontend.arguments import emit_meanings
+from rekindle.frontend.calls import expect_arguments
+from rekindle.frontend.emitter import Emitter, FormHandler
+from rekindle.frontend.expressions import call_builtin, join_types
+from rekindle.frontend.generator_loops import begun, elements_of
 from rekindle.frontend.getters import ComparedBy
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.library import library_function
+from rekindle.frontend.loops import append_to, each, list_of
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.unordered import list_from, unordered_list
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
-from rekindle.syntax.views import Apply, Expr, Var
+from rekindle.syntax.views import Apply, Var
 
 
 class MappedValue(SugaredValue):
     """``map(function, iterable)``: each element is computed where a loop comes to it."""
 
-    def __init__(self, emitter: CallEmitter, function: SugaredValue, source: SugaredValue, spread: bool) -> None:
+    def __init__(self, emitter: Emitter, function: SugaredValue, source: SugaredValue, spread: bool) -> None:
         self.emitter = emitter
         self.function = function
         self.source = source
@@ -35,7 +41,7 @@ class MappedValue(SugaredValue):
         return "map"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        return self.emitter.list_of(range, self, None)
+        return list_of(self.emitter, range, self, None)
 
     @property
     def gone_over(self) -> list[Value]:
@@ -105,241 +111,252 @@ class PartialValue(SugaredValue):
         return parts_of_all(PartialValue, range, graph, items, join, (count, names))
 
 
-class HigherOrderEmitter(CallEmitter):
-    """Emits calls that are given functions."""
-
-    def emit_call(self, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
-        name = call.callee_name
-        if name == "len":
-            counted = self._length_known(call)
-            if counted is not None:
-                return counted
-        elif not call.has_keywords:
-            return super().emit_call(call, targets, hint)
-        elif name is not None:
-            callee = self.emit_sugared(call.callee)
-            keyed = next((name for name in _KEYED if callee is GLOBALS[name]), None)
-            if keyed is not None:
-                return _KEYED[keyed](self, call)
-        elif call.callee.tree.kind == ".":
-            sorting = self._sort_in_place(call)
-            if sorting is not None:
-                return sorting
-        return super().emit_call(call, targets, hint)
-
-    def _length_known(self, call: Apply) -> SugaredValue | None:
-        """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
-        if len(call.inputs) != 1 or call.attributes or self.environment.find_local("len") is not None:
-            return None
-        (item,) = call.inputs
-        found: SugaredValue | None = None
-        if item.tree.kind == Var.KIND:
-            found = self.environment.find_static(Var(item.tree).name.name)
-        elif item.tree.kind == Apply.KIND and Apply(item.tree).callee.range.text == "range":
-            found = self.emit_sugared(item)
-        if isinstance(found, RangeValue):
-            length = found.length(call.range, self.graph)  # below zero where there is nothing
-            return SimpleValue(self.call_builtin("prim::max", call.range, length, self.literal(0, call.range)))
-        if isinstance(found, (SugaredTuple, KeywordArguments)):
-            return SimpleValue(found.length(call.range, self.graph))
+def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
+    """A call that is given functions by name, or ``len``; None for other calls."""
+    name = call.callee_name
+    if name == "len":
+        counted = length_known(emitter, call)
+        if counted is not None:
+            return counted
+    elif not call.has_keywords:
         return None
+    elif name is not None:
+        callee = emitter.emit_sugared(call.callee)
+        keyed = next((name for name in _KEYED if callee is GLOBALS[name]), None)
+        if keyed is not None:
+            return _KEYED[keyed](emitter, call)
+    elif call.callee.tree.kind == ".":
+        sorting = _sort_in_place(emitter, call)
+        if sorting is not None:
+            return sorting
+    return None
 
-    # ------------------------------------------------------------------------------------------------- map and filter
 
-    def _map(self, call: Apply, hint: Type | None) -> SugaredValue:
-        if len(call.inputs) < 2:
-            raise TypeMismatchError("map takes a function and at least one iterable", call.range)
-        function, *items = call.inputs
-        sources = [self.elements_of(item) for item in items]
-        source = sources[0] if len(sources) == 1 else IterableTree(call.range, self.graph, sources)
-        return MappedValue(self, self.emit_sugared(function), source, spread=len(sources) > 1)
+def length_known(emitter: Emitter, call: Apply) -> SugaredValue | None:
+    """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
+    if len(call.inputs) != 1 or call.attributes or emitter.environment.find_local("len") is not None:
+        return None
+    (item,) = call.inputs
+    found: SugaredValue | None = None
+    if item.tree.kind == Var.KIND:
+        found = emitter.environment.find_static(Var(item.tree).name.name)
+    elif item.tree.kind == Apply.KIND and Apply(item.tree).callee.range.text == "range":
+        found = emitter.emit_sugared(item)
+    if isinstance(found, RangeValue):
+        length = found.length(call.range, emitter.graph)  # below zero where there is nothing
+        return SimpleValue(call_builtin(emitter, "prim::max", call.range, length, emitter.literal(0, call.range)))
+    if isinstance(found, (SugaredTuple, KeywordArguments)):
+        return SimpleValue(found.length(call.range, emitter.graph))
+    return None
 
-    def _filter(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """A list, made where the call stands."""
-        function, source = self._expect(call, 2, 2)
-        asked = None if function.tree.kind == "none" else self.emit_sugared(function)
-        iterator = self.emit_sugared(source).iterator(source.range, self.graph)
-        result = self.insert_node("prim::ListConstruct", call.range, [], [ListType(TENSOR)]).output
-        found: list[Type] = []
 
-        def body(item: Value) -> None:
-            if not found:
-                found.append(unshaped(item.type))
-                result.set_type(ListType(found[0]))
-            answer = SimpleValue(item)
-            if asked is not None:
-                answer = asked.call_with(call.range, self.graph, [answer], {})  # type: ignore[assignment]
-            condition = self.to_bool(answer.as_value(call.range, self.graph), call.range)
-            node = self.insert_node("prim::If", call.range, [condition], [])
-            with self.inside(node.add_block()):
-                self.append_to(call.range, result, item)
-            node.add_block()
+# ------------------------------------------------------------------------------------------------- map and filter
 
-        self.each(call.range, iterator, body)
-        return SimpleValue(result)
 
-    def list_from(self, value: SugaredValue, range: SourceRange) -> Value:
-        """What can be iterated over, as a list."""
-        if isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
-            return value.value
-        return self.list_of(range, value, None)
+def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    if len(call.inputs) < 2:
+        raise TypeMismatchError("map takes a function and at least one iterable", call.range)
+    function, *items = call.inputs
+    sources = [elements_of(emitter, item) for item in items]
+    source = sources[0] if len(sources) == 1 else IterableTree(call.range, emitter.graph, sources)
+    return MappedValue(emitter, emitter.emit_sugared(function), source, spread=len(sources) > 1)
 
-    # ------------------------------------------------------------------------------------------------ sorting by a key
 
-    def keys_and_options(self, call: Apply, options: Sequence[str]) -> tuple[SugaredValue | None, dict[str, Value]]:
-        """The function given as ``key``, and the other keyword arguments."""
-        key: SugaredValue | None = None
-        found: dict[str, Value] = {}
-        for item in call.attributes:
-            name = item.name.name
-            if name not in ("key", *options):
-                raise UnsupportedError(f"{call.callee.range.text} takes no keyword argument '{name}' here", item.range)
-            if name != "key":
-                found[name] = self.emit_expression(item.value)
-            elif item.value.tree.kind != "none":
-                key = self.emit_sugared(item.value)
-        return key, found
+def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """A list, made where the call stands."""
+    function, source = expect_arguments(emitter, call, 2, 2)
+    asked = None if function.tree.kind == "none" else emitter.emit_sugared(function)
+    iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)
+    result = emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(TENSOR)]).output
+    found: list[Type] = []
 
-    def keys_of(self, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
-        """The list of what ``key`` gives for the elements of a list."""
-        if key is None:
-            return xs
-        return MappedValue(self, key, SimpleValue(xs), spread=False).as_value(range, self.graph)
+    def body(item: Value) -> None:
+        if not found:
+            found.append(unshaped(item.type))
+            result.set_type(ListType(found[0]))
+        answer = SimpleValue(item)
+        if asked is not None:
+            answer = asked.call_with(call.range, emitter.graph, [answer], {})  # type: ignore[assignment]
+        condition = emitter.to_bool(answer.as_value(call.range, emitter.graph), call.range)
+        node = emitter.insert_node("prim::If", call.range, [condition], [])
+        with emitter.inside(node.add_block()):
+            append_to(emitter, call.range, result, item)
+        node.add_block()
 
-    def _sorted_by(self, call: Apply, xs: Value) -> Value:
-        range = call.range
-        key, options = self.keys_and_options(call, ("reverse",))
-        no = self.graph.insert_constant(False, range=range)
-        reverse = self.to_bool(options["reverse"], range) if "reverse" in options else no
-        if isinstance(key, ComparedBy):
-            given = [SimpleValue(xs), key.function, SimpleValue(reverse)]
-            return (
-                library_function("sorted_by_order").call_with(range, self.graph, given, {}).as_value(range, self.graph)
-            )
-        arguments = [SimpleValue(item) for item in (xs, self.keys_of(xs, key, range), reverse)]
-        return library_function("sorted_by").call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
+    each(emitter, call.range, iterator, body)
+    return SimpleValue(result)
 
-    def _sorted(self, call: Apply) -> SugaredValue:
-        (source,) = self._expect(call, 1, 1)
-        return SimpleValue(self._sorted_by(call, self.unordered_list(call, source)))
 
-    def unordered_list(self, call: Apply, source: Expr) -> Value:
-        """The elements of ``source``, as a list, for a call whose answer tells nothing of their order but by its
-        ``key``."""
-        return self.list_from(self.emit_sugared(source), source.range)
+# ------------------------------------------------------------------------------------------------ sorting by a key
 
-    def _sort_in_place(self, call: Apply) -> SugaredValue | None:
-        """``xs.sort(key=…)``; None for other calls."""
-        names = {item.name.name for item in call.attributes}
-        if "key" not in names or not names <= {"key", "reverse"} or call.inputs:
-            return None
-        method = self.emit_sugared(call.callee)
-        if not isinstance(method, BuiltinFunction) or method.kind != "aten::sort" or method.self_value is None:
-            return None
-        xs = method.self_value.materialise(self.graph)
-        if not isinstance(xs.type, ListType):
-            return None
-        ordered = self._sorted_by(call, xs)
-        self.call_builtin("aten::clear", call.range, xs)
-        self.call_builtin("aten::extend", call.range, xs, ordered)
-        return SimpleValue(self.graph.insert_constant(None, range=call.range))
 
-    def _smallest(self, call: Apply) -> SugaredValue:
-        return self._first_by(call, "min")
+def keys_and_options(
+    emitter: Emitter, call: Apply, options: Sequence[str]
+) -> tuple[SugaredValue | None, dict[str, Value]]:
+    """The function given as ``key``, and the other keyword arguments."""
+    key: SugaredValue | None = None
+    found: dict[str, Value] = {}
+    for item in call.attributes:
+        name = item.name.name
+        if name not in ("key", *options):
+            raise UnsupportedError(f"{call.callee.range.text} takes no keyword argument '{name}' here", item.range)
+        if name != "key":
+            found[name] = emitter.emit_expression(item.value)
+        elif item.value.tree.kind != "none":
+            key = emitter.emit_sugared(item.value)
+    return key, found
 
-    def _largest(self, call: Apply) -> SugaredValue:
-        return self._first_by(call, "max")
 
-    def _first_by(self, call: Apply, name: str) -> SugaredValue:
-        """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
-        range = call.range
-        sources = call.inputs
-        for item in call.attributes:
-            if item.name.name == "default" and len(sources) == 1:
-                sources = [self.begun(sources[0], item.value)]
-        key, options = self.keys_and_options(call, ("default",))
-        if len(sources) == 1:
-            xs = self.unordered_list(call, sources[0])
-        else:
-            xs = self.list_of(range, SugaredTuple([self.emit_sugared(item) for item in call.inputs]), None)
-        keys = self.keys_of(xs, key, range)
+def keys_of(emitter: Emitter, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
+    """The list of what ``key`` gives for the elements of a list."""
+    if key is None:
+        return xs
+    return MappedValue(emitter, key, SimpleValue(xs), spread=False).as_value(range, emitter.graph)
 
-        def found() -> Value:
-            return self.first_by(range, xs, keys, name)
 
-        if "default" not in options:
-            return SimpleValue(found())
-        is_empty = self.insert("aten::eq", range, self.insert("aten::len", range, xs), 0)
-        node, true, false = self.branch(range, is_empty, Refinements(), lambda: options["default"], found)
-        return SimpleValue(node.add_output(self.join_types(range, true, false)))
+def _sorted_by(emitter: Emitter, call: Apply, xs: Value) -> Value:
+    range = call.range
+    key, options = keys_and_options(emitter, call, ("reverse",))
+    no = emitter.graph.insert_constant(False, range=range)
+    reverse = emitter.to_bool(options["reverse"], range) if "reverse" in options else no
+    if isinstance(key, ComparedBy):
+        given = [SimpleValue(xs), key.function, SimpleValue(reverse)]
+        return (
+            library_function("sorted_by_order")
+            .call_with(range, emitter.graph, given, {})
+            .as_value(range, emitter.graph)
+        )
+    arguments = [SimpleValue(item) for item in (xs, keys_of(emitter, xs, key, range), reverse)]
+    return library_function("sorted_by").call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
 
-    def first_by(self, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
-        """The first element of a list with the smallest key, or with the largest, as ``name`` says."""
-        what = self.graph.insert_constant(_said_of_nothing(name), range=range)
-        largest = self.graph.insert_constant(name == "max", range=range)
-        arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
-        return library_function("first_by").call_with(range, self.graph, arguments, {}).as_value(range, self.graph)
 
-    # -------------------------------------------------------------------------------------------- functools, itertools
+def _sorted(emitter: Emitter, call: Apply) -> SugaredValue:
+    (source,) = expect_arguments(emitter, call, 1, 1)
+    return SimpleValue(_sorted_by(emitter, call, unordered_list(emitter, call, source)))
 
-    def _partial(self, call: Apply, hint: Type | None) -> SugaredValue:
-        args, kwargs = self.emit_meanings(call)
-        if not args:
-            raise TypeMismatchError("partial takes a function", call.range)
-        return PartialValue(args[0], args[1:], kwargs)
 
-    def _reduce(self, call: Apply, hint: Type | None) -> SugaredValue:
-        function, source, *initial = self._expect(call, 2, 3)
-        xs = SimpleValue(self.list_from(self.emit_sugared(source), source.range))
-        args: list[SugaredValue] = [self.emit_sugared(function), xs]
-        if initial:
-            args.append(self.emit_sugared(initial[0]))
-        name = "reduce_from" if initial else "reduce"
-        return library_function(name).call_with(call.range, self.graph, args, {})
+def _sort_in_place(emitter: Emitter, call: Apply) -> SugaredValue | None:
+    """``xs.sort(key=…)``; None for other calls."""
+    names = {item.name.name for item in call.attributes}
+    if "key" not in names or not names <= {"key", "reverse"} or call.inputs:
+        return None
+    method = emitter.emit_sugared(call.callee)
+    if not isinstance(method, BuiltinFunction) or method.kind != "aten::sort" or method.self_value is None:
+        return None
+    xs = method.self_value.materialise(emitter.graph)
+    if not isinstance(xs.type, ListType):
+        return None
+    ordered = _sorted_by(emitter, call, xs)
+    call_builtin(emitter, "aten::clear", call.range, xs)
+    call_builtin(emitter, "aten::extend", call.range, xs, ordered)
+    return SimpleValue(emitter.graph.insert_constant(None, range=call.range))
 
-    def _has_length(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """Whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
-        subject, count, exact = call.inputs
-        value = self.emit_expression(subject)
-        wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
-        if isinstance(value.type, ListType):
-            length = self.insert("aten::len", call.range, value)
-            return SimpleValue(self.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted))
-        found = len(value.type.elements) if isinstance(value.type, TupleType) else -1
-        answer = found == wanted if is_exact else found >= wanted
-        return SimpleValue(self.graph.insert_constant(answer, range=call.range))
 
-    def _positional(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """What a pattern by position asks an object for."""
-        subject, cls, index = call.inputs
-        python = self.emit_sugared(cls).python_class(cls.range)
-        names: Sequence[str] = getattr(python, "__match_args__", ())
-        position = int(index.tree.string(0))
-        if position >= len(names):
-            raise TypeMismatchError(
-                f"{cls.range.text} has {len(names)} attributes by position (__match_args__), and this is one more",
-                call.range,
-            )
-        return self.emit_sugared(subject).attribute(call.range, self.graph, names[position])
+def _smallest(emitter: Emitter, call: Apply) -> SugaredValue:
+    return _first_by(emitter, call, "min")
 
-    def _without(self, call: Apply, hint: Type | None) -> SugaredValue:
-        """The items of a dict but for those with some keys: ``**rest`` of a pattern."""
-        subject, *keys = [self.emit_expression(item) for item in call.inputs]
-        copied = self.call_builtin("aten::copy", call.range, subject)
-        for key in keys:
-            self.call_builtin("aten::Delete", call.range, copied, key)
-        return SimpleValue(copied)
 
-    _FORMS: ClassVar[dict[str, Callable[[Any, Apply, Type | None], SugaredValue]]] = {
-        **CallEmitter._FORMS,
-        "map": _map,
-        "$has_length": _has_length,
-        "$positional": _positional,
-        "$without": _without,
-        "filter": _filter,
-        "partial": _partial,
-        "reduce": _reduce,
-    }
+def _largest(emitter: Emitter, call: Apply) -> SugaredValue:
+    return _first_by(emitter, call, "max")
+
+
+def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
+    """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
+    range = call.range
+    sources = call.inputs
+    for item in call.attributes:
+        if item.name.name == "default" and len(sources) == 1:
+            sources = [begun(emitter, sources[0], item.value)]
+    key, options = keys_and_options(emitter, call, ("default",))
+    if len(sources) == 1:
+        xs = unordered_list(emitter, call, sources[0])
+    else:
+        xs = list_of(emitter, range, SugaredTuple([emitter.emit_sugared(item) for item in call.inputs]), None)
+    keys = keys_of(emitter, xs, key, range)
+
+    def found() -> Value:
+        return first_by(emitter, range, xs, keys, name)
+
+    if "default" not in options:
+        return SimpleValue(found())
+    is_empty = emitter.insert("aten::eq", range, emitter.insert("aten::len", range, xs), 0)
+    node, true, false = emitter.branch(range, is_empty, Refinements(), lambda: options["default"], found)
+    return SimpleValue(node.add_output(join_types(emitter, range, true, false)))
+
+
+def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
+    """The first element of a list with the smallest key, or with the largest, as ``name`` says."""
+    what = emitter.graph.insert_constant(_said_of_nothing(name), range=range)
+    largest = emitter.graph.insert_constant(name == "max", range=range)
+    arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
+    return library_function("first_by").call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
+
+
+# -------------------------------------------------------------------------------------------- functools, itertools
+
+
+def _partial(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    args, kwargs = emit_meanings(emitter, call)
+    if not args:
+        raise TypeMismatchError("partial takes a function", call.range)
+    return PartialValue(args[0], args[1:], kwargs)
+
+
+def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    function, source, *initial = expect_arguments(emitter, call, 2, 3)
+    xs = SimpleValue(list_from(emitter, emitter.emit_sugared(source), source.range))
+    args: list[SugaredValue] = [emitter.emit_sugared(function), xs]
+    if initial:
+        args.append(emitter.emit_sugared(initial[0]))
+    name = "reduce_from" if initial else "reduce"
+    return library_function(name).call_with(call.range, emitter.graph, args, {})
+
+
+def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """Whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
+    subject, count, exact = call.inputs
+    value = emitter.emit_expression(subject)
+    wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
+    if isinstance(value.type, ListType):
+        length = emitter.insert("aten::len", call.range, value)
+        return SimpleValue(emitter.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted))
+    found = len(value.type.elements) if isinstance(value.type, TupleType) else -1
+    answer = found == wanted if is_exact else found >= wanted
+    return SimpleValue(emitter.graph.insert_constant(answer, range=call.range))
+
+
+def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """What a pattern by position asks an object for."""
+    subject, cls, index = call.inputs
+    python = emitter.emit_sugared(cls).python_class(cls.range)
+    names: Sequence[str] = getattr(python, "__match_args__", ())
+    position = int(index.tree.string(0))
+    if position >= len(names):
+        raise TypeMismatchError(
+            f"{cls.range.text} has {len(names)} attributes by position (__match_args__), and this is one more",
+            call.range,
+        )
+    return emitter.emit_sugared(subject).attribute(call.range, emitter.graph, names[position])
+
+
+def _without(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """The items of a dict but for those with some keys: ``**rest`` of a pattern."""
+    subject, *keys = [emitter.emit_expression(item) for item in call.inputs]
+    copied = call_builtin(emitter, "aten::copy", call.range, subject)
+    for key in keys:
+        call_builtin(emitter, "aten::Delete", call.range, copied, key)
+    return SimpleValue(copied)
+
+
+FORMS: Final[dict[str, FormHandler]] = {
+    "map": _map,
+    "$has_length": _has_length,
+    "$positional": _positional,
+    "$without": _without,
+    "filter": _filter,
+    "partial": _partial,
+    "reduce": _reduce,
+}
 
 
 def _said_of_nothing(name: str) -> str:
@@ -351,9 +368,9 @@ def _said_of_nothing(name: str) -> str:
     raise AssertionError("there is no smallest of nothing")
 
 
-_KEYED: Final[dict[str, Callable[[HigherOrderEmitter, Apply], SugaredValue]]] = {
-    "sorted": HigherOrderEmitter._sorted,
-    "min": HigherOrderEmitter._smallest,
-    "max": HigherOrderEmitter._largest,
+_KEYED: Final[dict[str, Callable[[Emitter, Apply], SugaredValue]]] = {
+    "sorted": _sorted,
+    "min": _smallest,
+    "max": _largest,
 }
 """Builtins that take a key."""

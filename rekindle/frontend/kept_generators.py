@@ -17,13 +17,13 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.syntax.views import Apply, GeneratorExpr
 
 if TYPE_CHECKING:
-    from rekindle.frontend.loops import LoopEmitter
+    from rekindle.frontend.emitter import Emitter
 
 
 class KeptIterator(StaticValue):
     """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
 
-    def __init__(self, emitter: LoopEmitter, name: str, meaning: SugaredValue) -> None:
+    def __init__(self, emitter: Emitter, name: str, meaning: SugaredValue) -> None:
         self.emitter = emitter
         self.name = name
         self.meaning = meaning
@@ -81,7 +81,7 @@ class KeptIterator(StaticValue):
 class KeptGenerator(KeptIterator):
     """A generator that a variable holds."""
 
-    def __init__(self, emitter: LoopEmitter, name: str, generator: GeneratorExpr) -> None:
+    def __init__(self, emitter: Emitter, name: str, generator: GeneratorExpr) -> None:
         super().__init__(emitter, name, _NOTHING)
         self.generator = generator
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
@@ -120,7 +120,7 @@ class KeptCall(KeptIterator):
     """An iterator of ``itertools`` that a variable holds: the call, whose arguments have been evaluated, is made where
     the elements are asked for."""
 
-    def __init__(self, emitter: LoopEmitter, name: str, call: Apply) -> None:
+    def __init__(self, emitter: Emitter, name: str, call: Apply) -> None:
         super().__init__(emitter, name, _NOTHING)
         self.call_kept = call
         self.variables = {name: self.made_in.variable(name) for name in names_in(call)}

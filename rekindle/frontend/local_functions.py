@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.recovery import assigned_names, walk_scope
+from rekindle.frontend.results import as_declared
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, parts_of_all
 from rekindle.ir.graph import Graph
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Def, Ident, Lambda, Nonlocal, Return, Stmt, Var
 
 if TYPE_CHECKING:
-    from rekindle.frontend.emission import Emission
+    from rekindle.frontend.emitter import Emitter
 
 
 def definition_of_lambda(expr: Lambda) -> Def:
@@ -70,7 +72,7 @@ def default_of(name: str) -> str:
     return f"${name}"
 
 
-def itself_within(function: GenericFunction, emitter: Emission) -> LocalFunction | None:
+def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
     """What the name of a local function means within itself, once what it is given has been assigned; None where it
     does not name itself."""
     definition = function.definition
@@ -95,7 +97,7 @@ class LocalFunction(SugaredValue):
     def __init__(
         self,
         function: GenericFunction,
-        emitter: Emission,
+        emitter: Emitter,
         variables: Mapping[str, str],
         defaults: Mapping[str, SugaredValue],
     ) -> None:
@@ -123,7 +125,7 @@ class LocalFunction(SugaredValue):
         bound = self.function.bind(range, graph, args, kwargs, self.defaults)
         definition = self.function.definition
         if not self.calls_itself and runs_in_place(definition):
-            return self.emitter.run_in_place(self, bound, range)
+            return run_in_place(self.emitter, self, bound, range)
         changed = sorted(nonlocal_names(definition))
         if changed:
             raise UnsupportedError(
@@ -179,7 +181,7 @@ class LocalFunction(SugaredValue):
         items = [*captured.values(), *defaults.values()]
         inner = parts_of_all(LocalFunction, range, graph, items, join, (self.function, names))
 
-        def rebuild(values: Sequence[object], emitter: Emission) -> SugaredValue:
+        def rebuild(values: Sequence[object], emitter: Emitter) -> SugaredValue:
             passed = inner.rebuild(values, emitter)  # type: ignore[arg-type]
             assert isinstance(passed, PassedFunction)
             return passed.within(emitter)
@@ -197,10 +199,51 @@ class PassedFunction(SugaredValue):
         self.around = around
         self.defaults = defaults
 
-    def within(self, emitter: Emission) -> LocalFunction:
+    def within(self, emitter: Emitter) -> LocalFunction:
         """The function as a local one of ``emitter``, with variables of its own around it."""
         variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
         range = self.function.definition.name.range
         for name, meaning in self.around.items():
             emitter.environment.assign(variables[name], range, meaning)
         return LocalFunction(self.function, emitter, variables, self.defaults)
+
+
+def run_in_place(
+    emitter: Emitter, function: LocalFunction, meanings: Mapping[str, SugaredValue], range: SourceRange
+) -> SugaredValue:
+    """Emit the body of a local function where it is called; ``meanings`` are those of its parameters."""
+    definition = function.function.definition
+    environment = emitter.environment
+    saved = emitter.resolver
+    own = local_names(definition)
+    result: SugaredValue
+    frame = environment.push_hiding(own, is_function=True)
+    frame.hidden.update(function.variables)
+    environment.begin_function(own.difference(meanings), range)
+    emitter.resolver = environment.resolver = function.function.resolver
+    try:
+        for name, meaning in meanings.items():
+            environment.assign(name, range, meaning)
+        *body, last = definition.body
+        if last.tree.kind != Return.KIND:
+            emitter.emit_statements(definition.body)
+            result = SimpleValue(emitter.graph.insert_constant(None, range=range))
+        else:
+            emitter.emit_statements(body)
+            result = _result_in_place(emitter, Return(last.tree), definition)
+    finally:
+        outer = environment.frame = frame.parent or frame
+        emitter.resolver = environment.resolver = saved
+    environment.keep_nonlocals(frame)
+    if not isinstance(result, SimpleValue):
+        # It may be a function, which reads the variables of the one that has made it.
+        outer.types.update(frame.types)
+        outer.sugared.update(frame.sugared)
+    return result
+
+
+def _result_in_place(emitter: Emitter, statement: Return, definition: Def) -> SugaredValue:
+    if definition.return_type is None:
+        return emitter.emit_sugared(statement.value)
+    declared = parse_type_expression(definition.return_type, emitter.resolver)
+    return SimpleValue(as_declared(emitter, emitter.emit_expression(statement.value, declared), declared, statement))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rekindle.frontend.operators import binary
 from rekindle.frontend.refinement import Refinements
 from rekindle.ir.types import (
     BOOL,
@@ -33,7 +34,7 @@ from rekindle.ir.types import (
 
 if TYPE_CHECKING:
     from rekindle.errors import SourceRange
-    from rekindle.frontend.expressions import ExpressionEmitter
+    from rekindle.frontend.emitter import Emitter
     from rekindle.ir.graph import Value
     from rekindle.syntax.views import BinOp
 
@@ -48,9 +49,7 @@ def is_real(type: Type) -> bool:
     return members is not None and NUMBER not in members and COMPLEX not in members
 
 
-def emit_open_arithmetic(
-    emitter: ExpressionEmitter, operator: str, lhs: Value, rhs: Value, expr: BinOp
-) -> Value | None:
+def emit_open_arithmetic(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     """Emit ``lhs operator rhs`` of two reals of which at least one is an open number; None for anything else."""
     types = (lhs.type, rhs.type)
     if operator not in _ARITHMETIC or not any(map(is_open_number, types)) or not all(map(is_real, types)):
@@ -58,13 +57,13 @@ def emit_open_arithmetic(
     range = expr.range
     if FLOAT in types:
         floats = [as_float(emitter, value, range) for value in (lhs, rhs)]
-        return emitter.binary(operator, floats[0], floats[1], expr)
+        return binary(emitter, operator, floats[0], floats[1], expr)
     scalars = [emitter.as_number(value, range) for value in (lhs, rhs)]
-    result = emitter.binary(operator, scalars[0], scalars[1], expr)
+    result = binary(emitter, operator, scalars[0], scalars[1], expr)
     return emitter.environment.cast(result, FLOAT if operator == "/" else INT_OR_FLOAT, range)
 
 
-def as_float(emitter: ExpressionEmitter, value: Value, range: SourceRange) -> Value:
+def as_float(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     """Return a real as a float."""
     if value.type == FLOAT:
         return value
@@ -73,7 +72,7 @@ def as_float(emitter: ExpressionEmitter, value: Value, range: SourceRange) -> Va
     return emitter.insert("aten::Float", range, emitter.as_number(value, range))
 
 
-def emit_extreme(emitter: ExpressionEmitter, name: str, values: Sequence[Value], expr: BinOp) -> Value:
+def emit_extreme(emitter: Emitter, name: str, values: Sequence[Value], expr: BinOp) -> Value:
     """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, of Tensors and numbers, of texts, lists or tuples.
 
     The result is the operand itself.
@@ -81,7 +80,7 @@ def emit_extreme(emitter: ExpressionEmitter, name: str, values: Sequence[Value],
     found, *others = values
     operator = ">" if name == "max" else "<"
     for value in others:
-        better = emitter.to_bool(emitter.binary(operator, value, found, expr), expr.range)
+        better = emitter.to_bool(binary(emitter, operator, value, found, expr), expr.range)
         node, _, _ = emitter.branch(expr.range, better, Refinements(), _constant(value), _constant(found))
         joined = join_any(unshaped(value.type), unshaped(found.type))
         output = node.add_output(union((unshaped(value.type), unshaped(found.type))))

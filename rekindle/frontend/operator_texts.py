@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.errors import LIBRARY, Source, SourceRange
 from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
-from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.functions import emit_function
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue

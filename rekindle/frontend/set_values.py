@@ -201,3 +201,7 @@ def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: Sou
         check_sum(types[0].key, range)
     elements = graph.insert("aten::keys", [args[0].materialise(graph)], range=range)
     return [CallArgument(elements, range=args[0].range)]
+
+
+def is_set(value: Value | None) -> bool:
+    return value is not None and isinstance(value.type, DictType) and value.type.is_set

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rekindle.errors import CompileError, Diagnostics, UnsupportedError
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared import Resolver
 from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
 from rekindle.ir.attributes import infer_type

@@ -9,9 +9,9 @@ from rekindle.errors import Diagnostics, TypeMismatchError
 from rekindle.frontend import generic
 from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.depth import room_to_recurse
-from rekindle.frontend.emission import Emission
-from rekindle.frontend.emitter import FunctionEmitter
+from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.environment import is_meaningful
+from rekindle.frontend.functions import emit_given, new_emitter
 from rekindle.frontend.generic import GenericFunction, Given
 from rekindle.frontend.inference import Evidence, with_inference
 from rekindle.frontend.local_functions import itself_within
@@ -36,7 +36,7 @@ class _Parameter:
 
     name: str
     types: list[Type]
-    rebuild: Callable[[Sequence[Value], Emission], SugaredValue]
+    rebuild: Callable[[Sequence[Value], Emitter], SugaredValue]
 
     def names(self) -> list[str]:
         if len(self.types) == 1:
@@ -51,8 +51,8 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
         diagnostics = Diagnostics()
         definition = function.definition
 
-        def emit(evidence: Evidence) -> tuple[FunctionEmitter, FunctionSchema, Type]:
-            emitter = FunctionEmitter(function.resolver, diagnostics, evidence)
+        def emit(evidence: Evidence) -> tuple[Emitter, FunctionSchema, Type]:
+            emitter = new_emitter(function.resolver, diagnostics, evidence)
             declared = function.declared_result()
             schema = FunctionSchema(record.basename, "", tuple(_declare(emitter, parameters)))
             if declared is not None:
@@ -65,7 +65,7 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
                 itself = itself_within(function, emitter)
                 if itself is not None:
                     emitter.environment.assign(definition.name.name, definition.name.range, itself)
-            return emitter, schema, emitter.emit_given(definition, declared)
+            return emitter, schema, emit_given(emitter, definition, declared)
 
         try:
             with diagnostics.reporting(), room_to_recurse(definition.name.range):
@@ -97,7 +97,7 @@ def check_recursion(record: FunctionRecord, result: Type) -> None:
         )
 
 
-def _declare(emitter: FunctionEmitter, parameters: Sequence[_Parameter]) -> list[Argument]:
+def _declare(emitter: Emitter, parameters: Sequence[_Parameter]) -> list[Argument]:
     taken: set[str] = set()
     arguments: list[Argument] = []
     for parameter in parameters:

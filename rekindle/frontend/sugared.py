@@ -22,7 +22,7 @@ from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import Type
 
 if TYPE_CHECKING:
-    from rekindle.frontend.emission import Emission
+    from rekindle.frontend.emitter import Emitter
 
 Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 
@@ -38,7 +38,7 @@ class Parts:
 
     key: Hashable
     values: Sequence[Value]
-    rebuild: Callable[[Sequence[Value], Emission], SugaredValue]
+    rebuild: Callable[[Sequence[Value], Emitter], SugaredValue]
 
 
 @dataclass(slots=True, frozen=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rekindle.errors import SourceRange
-    from rekindle.frontend.emission import Emission
+    from rekindle.frontend.emitter import Emitter
     from rekindle.ir.graph import Value
 
 _INDICES: Final = ListType(optional(TENSOR))
@@ -57,67 +57,67 @@ class IndexedTensor:
         return bool(self.tensors)
 
 
-def read_indexed(emission: Emission, indexed: IndexedTensor, range: SourceRange, *, is_copied: bool = False) -> Value:
+def read_indexed(emitter: Emitter, indexed: IndexedTensor, range: SourceRange, *, is_copied: bool = False) -> Value:
     """Emit the value of the subscript: a view if no Tensor with dimensions indexes, else a copy.
 
     ``is_copied``: a copy wherever a Tensor indexes, for ``x[i] += y``, which writes the item back.
     """
     if not indexed.has_tensors:
         return indexed.view
-    indices = _indices(emission, indexed, range)
-    numbers = _has_numbers(emission, indexed, range)
+    indices = _indices(emitter, indexed, range)
+    numbers = _has_numbers(emitter, indexed, range)
     if numbers is None:
-        return emission.insert("aten::index", range, indexed.view, indices)
+        return emitter.insert("aten::index", range, indexed.view, indices)
     item = "item_copy" if is_copied else "item"
     if indexed.is_alone:
-        return _call(emission, f"{item}_at", range, indexed.view, indexed.tensors[0], indices, numbers)
-    return _call(emission, f"{item}_of_indices", range, indexed.view, indices, numbers)
+        return _call(emitter, f"{item}_at", range, indexed.view, indexed.tensors[0], indices, numbers)
+    return _call(emitter, f"{item}_of_indices", range, indexed.view, indices, numbers)
 
 
-def write_indexed(emission: Emission, indexed: IndexedTensor, value: Value, range: SourceRange) -> None:
+def write_indexed(emitter: Emitter, indexed: IndexedTensor, value: Value, range: SourceRange) -> None:
     """Emit the assignment of ``value``, a Tensor, to the subscript."""
     if not indexed.has_tensors:
-        emission.insert("aten::copy_", range, indexed.view, value)
+        emitter.insert("aten::copy_", range, indexed.view, value)
         return
-    indices = _indices(emission, indexed, range)
-    numbers = _has_numbers(emission, indexed, range)
+    indices = _indices(emitter, indexed, range)
+    numbers = _has_numbers(emitter, indexed, range)
     if numbers is None:
-        emission.insert("aten::index_put_", range, indexed.view, indices, value)
+        emitter.insert("aten::index_put_", range, indexed.view, indices, value)
     elif indexed.is_alone:
-        _call(emission, "put_item_at", range, indexed.view, indexed.tensors[0], indices, numbers, value)
+        _call(emitter, "put_item_at", range, indexed.view, indexed.tensors[0], indices, numbers, value)
     else:
-        _call(emission, "put_item_of_indices", range, indexed.view, indices, numbers, value)
+        _call(emitter, "put_item_of_indices", range, indexed.view, indices, numbers, value)
 
 
-def _call(emission: Emission, name: str, range: SourceRange, *values: Value) -> Value:
+def _call(emitter: Emitter, name: str, range: SourceRange, *values: Value) -> Value:
     arguments = [SimpleValue(value) for value in values]
-    return library_function(name).call_with(range, emission.graph, arguments, {}).as_value(range, emission.graph)
+    return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
 
 
-def _indices(emission: Emission, indexed: IndexedTensor, range: SourceRange) -> Value:
+def _indices(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value:
     """Return the indices as ``aten::index`` takes them."""
-    front = _list_of(emission, indexed.front, range)
+    front = _list_of(emitter, indexed.front, range)
     if not any(index is not None for index in indexed.back):
         return front
-    return _call(emission, "indices_around_dots", range, indexed.view, front, _list_of(emission, indexed.back, range))
+    return _call(emitter, "indices_around_dots", range, indexed.view, front, _list_of(emitter, indexed.back, range))
 
 
-def _list_of(emission: Emission, indices: Sequence[Value | None], range: SourceRange) -> Value:
-    filled = [emission.graph.insert_constant(None, range=range) if item is None else item for item in indices]
-    return emission.insert_node("prim::ListConstruct", range, filled, [_INDICES]).output
+def _list_of(emitter: Emitter, indices: Sequence[Value | None], range: SourceRange) -> Value:
+    filled = [emitter.graph.insert_constant(None, range=range) if item is None else item for item in indices]
+    return emitter.insert_node("prim::ListConstruct", range, filled, [_INDICES]).output
 
 
-def _has_numbers(emission: Emission, indexed: IndexedTensor, range: SourceRange) -> Value | None:
+def _has_numbers(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value | None:
     """Emit the question whether an index has no dimensions; None if it is known that all have some."""
-    if emission.graph.none_checks is None:
+    if emitter.graph.none_checks is None:
         return None
     found: Value | None = None
     for index in indexed.tensors:
         if _has_dimensions(index):
             continue
-        dims = emission.insert("aten::dim", range, index)
-        is_number = emission.insert("aten::eq", range, dims, emission.graph.insert_constant(0, range=range))
-        found = is_number if found is None else emission.insert("aten::__or__", range, found, is_number)
+        dims = emitter.insert("aten::dim", range, index)
+        is_number = emitter.insert("aten::eq", range, dims, emitter.graph.insert_constant(0, range=range))
+        found = is_number if found is None else emitter.insert("aten::__or__", range, found, is_number)
     return found
 
 

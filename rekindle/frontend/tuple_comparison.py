@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.emission import Emission
+from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.refinement import Refinements
 from rekindle.ir.graph import Value
 from rekindle.ir.matching import unpack_tuple
@@ -34,30 +34,30 @@ def compares_tuples(operator: str, lhs: Value, rhs: Value) -> bool:
 
 
 def compare_tuples(
-    emission: Emission, compare: Compare, operator: str, lhs: Value, rhs: Value, range: SourceRange
+    emitter: Emitter, compare: Compare, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> Value:
     """Emit ``lhs operator rhs`` for two tuples; ``compare`` emits the comparison of two elements."""
-    left, right = unpack_tuple(emission.graph, lhs, range), unpack_tuple(emission.graph, rhs, range)
+    left, right = unpack_tuple(emitter.graph, lhs, range), unpack_tuple(emitter.graph, rhs, range)
     pairs = list(zip(left, right, strict=False))
     if operator in ("==", "!=") and len(left) != len(right):
-        return emission.graph.insert_constant(operator == "!=", range=range)
+        return emitter.graph.insert_constant(operator == "!=", range=range)
 
     def from_element(index: int) -> Value:
         if index == len(pairs):
-            return emission.graph.insert_constant(_compare_lengths(operator, len(left), len(right)), range=range)
+            return emitter.graph.insert_constant(_compare_lengths(operator, len(left), len(right)), range=range)
         a, b = pairs[index]
         if index == len(pairs) - 1 and len(left) == len(right):
-            return emission.to_bool(compare(operator, a, b), range)
-        equal = emission.to_bool(compare("==", a, b), range)
-        node, _, _ = emission.branch(
+            return emitter.to_bool(compare(operator, a, b), range)
+        equal = emitter.to_bool(compare("==", a, b), range)
+        node, _, _ = emitter.branch(
             range, equal, Refinements(), lambda: from_element(index + 1), lambda: where_different(a, b)
         )
         return node.add_output(BOOL)
 
     def where_different(a: Value, b: Value) -> Value:
         if operator in ("==", "!="):
-            return emission.graph.insert_constant(operator == "!=", range=range)
-        return emission.to_bool(compare(operator, a, b), range)
+            return emitter.graph.insert_constant(operator == "!=", range=range)
+        return emitter.to_bool(compare(operator, a, b), range)
 
     return from_element(0)
 

@@ -67,7 +67,7 @@ from rekindle.ir.types import (
 from rekindle.ops.library_objects import methods_of
 
 if TYPE_CHECKING:
-    from rekindle.frontend.emission import Emission
+    from rekindle.frontend.emitter import Emitter
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -390,7 +390,7 @@ def parts_of_all(
     """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
     parts = [item.parts(range, graph) for item in items]
 
-    def rebuild(values: Sequence[Value], emitter: Emission) -> SugaredValue:
+    def rebuild(values: Sequence[Value], emitter: Emitter) -> SugaredValue:
         found: list[SugaredValue] = []
         at = 0
         for count, build in builds:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rekindle.errors import TypeMismatchError
-from rekindle.frontend.emission import Emission
+from rekindle.frontend.emitter import Emitter
 from rekindle.ir.graph import Value
 from rekindle.syntax.views import Expr
 
 
-def enter(emitter: Emission, context: Value, expr: Expr) -> Value:
+def enter(emitter: Emitter, context: Value, expr: Expr) -> Value:
     """``__enter__`` of the object of a with statement.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from rekindle.errors import Cause, Diagnostics, SourceRange, UnsupportedError
 from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue

@@ -21,8 +21,8 @@ from rekindle.frontend import specialising
 from rekindle.frontend.archive_names import ArchiveNames
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.depth import room_to_recurse
-from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import Known, emit_body
+from rekindle.frontend.emitter import SelfBinding
+from rekindle.frontend.functions import Known, emit_body
 from rekindle.frontend.signatures import Signature, Told, read_signature
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.attributes import infer_type

@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind

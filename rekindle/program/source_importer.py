@@ -10,7 +10,7 @@ from typing import Final
 from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_names import ArchiveNames, no_functions, no_schemas
 from rekindle.frontend.classes import InitBinding, ObjectBinding
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.interfaces import interface_schema
 from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import literal_value

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, ForwardRef
 
 from rekindle.errors import CompileError, Diagnostics, UndefinedNameError
-from rekindle.frontend.emission import SelfBinding
-from rekindle.frontend.emitter import Known
+from rekindle.frontend.emitter import SelfBinding
+from rekindle.frontend.functions import Known
 from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Final
 
 from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
-from rekindle.frontend.emission import SelfBinding
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared import ChainResolver, Resolver
 from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, OptionalType, Type, optional

@@ -19,7 +19,7 @@ from typing import Any, Final, ForwardRef
 import torch
 
 from rekindle.errors import CompileError, Source
-from rekindle.frontend.emitter import Known
+from rekindle.frontend.functions import Known
 from rekindle.frontend.keywords import KeywordArguments
 from rekindle.frontend.recovery import names_in
 from rekindle.frontend.type_expressions import parse_type_expression

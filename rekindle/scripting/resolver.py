@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend import attempts, emitter
+from rekindle.frontend import attempts, statements
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
@@ -151,7 +151,7 @@ def _define(resolver: Resolver, statement: LocalClass, graph: Graph) -> SugaredV
     return sugared_value(cls, statement.range, graph, resolver, statement.name)
 
 
-emitter.define_class = _define
+statements.define_class = _define
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rekindle.ops  # noqa: F401 (the operators)
-from rekindle.frontend.emitter import emit_function
+from rekindle.frontend.functions import emit_function
 from rekindle.frontend.sugared import EmptyResolver
 from rekindle.ir.graph import Graph
 from rekindle.ir.records import FunctionRecord

@@ -18,7 +18,7 @@ import rekindle.frontend.builtins
 import rekindle.ops
 import rekindle.program.definition  # noqa: F401 (functions compiled for each of their uses)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
-from rekindle.frontend import emitter, signatures
+from rekindle.frontend import functions, signatures
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
@@ -87,7 +87,7 @@ def declare(
         definition = Def(statement.tree)
 
         def define(record: FunctionRecord, definition: Def = definition) -> None:
-            graph, schema = emitter.emit_function(definition, names)
+            graph, schema = functions.emit_function(definition, names)
             run_passes(graph, CLEANUP_AFTER_EMISSION)
             record.define(graph, schema)
 
@@ -107,8 +107,8 @@ def before_ssa(text: str, values: Mapping[str, SugaredValue] | None = None) -> G
     *_, last = parse_module(Source(text, FILE))
     definition = Def(last.tree)
     names = Names({**declare(text, values)}, values or {}, {})
-    made = emitter.FunctionEmitter(names)
-    made.emit_definition(definition, signatures.declare_schema(definition, names), None)
+    made = functions.new_emitter(names)
+    functions.emit_definition(made, definition, signatures.declare_schema(definition, names), None)
     return made.graph
 
 

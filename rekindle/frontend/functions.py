@@ -1,0 +1,260 @@
+"""Compile a definition to a graph: the entry points of the emitter.
+
+A definition is walked, names are resolved to sugared values, types are checked, and nodes are emitted; variables become
+loads and stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa`).
+
+An :class:`~rekindle.frontend.emitter.Emitter` holds the state of one function: graph, names, control state. The
+handlers are functions that take it, in modules by subject: ``statements``, ``assignments``, ``loops``, ``conditions``,
+``literals``, ``subscripts``, ``calls`` … :mod:`rekindle.frontend.language` lists which of them emits which tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from functools import cache, partial
+from types import MappingProxyType
+
+from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError
+from rekindle.frontend.archive_names import ArchiveNames
+from rekindle.frontend.assignedness import settle_guards
+from rekindle.frontend.classes import InitBinding
+from rekindle.frontend.closures import lift_closures
+from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.emitter import Emitter, SelfBinding
+from rekindle.frontend.environment import is_meaningful
+from rekindle.frontend.explaining import try_to_emit
+from rekindle.frontend.inference import Evidence, with_inference
+from rekindle.frontend.language import LANGUAGE
+from rekindle.frontend.local_functions import local_names
+from rekindle.frontend.none_checks import CheckedOptionals
+from rekindle.frontend.private_names import private_names
+from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
+from rekindle.frontend.ssa import convert_to_ssa
+from rekindle.frontend.statements import emit_return
+from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.redefinition import infer_result, wanted_result
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import (
+    NONE,
+    TENSOR,
+    ListType,
+    Type,
+    as_python_has,
+)
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Def,
+    NoneLiteral,
+    Return,
+)
+
+
+def emit_function(
+    definition: Def,
+    resolver: Resolver,
+    *,
+    name: str | None = None,
+    self_binding: SelfBinding | None = None,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, Told] | None = None,
+    return_type: Told | None = None,
+) -> tuple[Graph, FunctionSchema]:
+    """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
+
+    ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
+    be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
+    ``declare`` is told the schema before the body is compiled, where the definition says all of it.
+
+    Raises:
+        CompileError: the definition cannot be compiled.
+    """
+    diagnostics = Diagnostics()
+    signature = read_signature(
+        definition,
+        resolver,
+        diagnostics,
+        name=name,
+        self_binding=self_binding,
+        defaults=defaults,
+        parameter_types=parameter_types,
+        return_type=return_type,
+    )
+    return emit_body(definition, signature, resolver, diagnostics, self_binding)
+
+
+Known = Callable[[SourceRange, Graph], SugaredValue]
+"""What a name means to the compiler, made in the graph where it is used."""
+
+
+def emit_body(
+    definition: Def,
+    signature: Signature,
+    resolver: Resolver,
+    diagnostics: Diagnostics,
+    self_binding: SelfBinding | None = None,
+    announce: Callable[[FunctionSchema], None] | None = None,
+    known: Mapping[str, Known] = MappingProxyType({}),
+) -> tuple[Graph, FunctionSchema]:
+    """As :func:`emit_function`, of what :func:`read_signature` has given. ``announce`` is told the schema as soon as a
+    return has shown what the function gives, where it does not declare it. ``known`` is what names mean that are no
+    parameters.
+
+    Raises:
+        CompileError: there are problems in ``diagnostics``, or the body adds to them.
+    """
+    binding = self_binding if isinstance(self_binding, InitBinding) else None
+
+    def emit(evidence: Evidence) -> tuple[Emitter, Type]:
+        emitter = new_emitter(resolver, diagnostics, evidence)
+        if announce is not None:
+            emitter.returns.announce = lambda type: announce(_returning(signature.schema, type))
+        for name, make in known.items():
+            range = definition.name.range
+            emitter.environment.assign(name, range, make(range, emitter.graph))
+        with nullcontext() if binding is None else binding.beginning_again():
+            result = emit_definition(emitter, definition, signature.schema, self_binding, signature.given_up)
+        return emitter, result
+
+    with diagnostics.reporting(), room_to_recurse(definition.name.range):
+        emitter, result = with_inference(diagnostics, emit)
+    with room_to_recurse(definition.name.range):
+        guarded = emitter.environment.guarded
+        if guarded or emitter.environment.has_flags:
+            settle_guards(emitter.graph, guarded)
+        convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames), partial=guarded)
+        lift_closures(emitter.graph)
+    return emitter.graph, _returning(signature.schema, result)
+
+
+def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
+    return FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
+
+
+def new_emitter(
+    resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: Evidence | None = None
+) -> Emitter:
+    """Return an emitter for one function. What an archive says means what TorchScript means; other programs mean what
+    Python means."""
+    emitter = Emitter(LANGUAGE, resolver, diagnostics, evidence)
+    if not isinstance(resolver, ArchiveNames):
+        emitter.graph.none_checks = CheckedOptionals(emitter.graph, emitter.environment)
+        emitter.environment.checks_assignment = True
+    return emitter
+
+
+def emit_definition(
+    emitter: Emitter,
+    definition: Def,
+    schema: FunctionSchema,
+    self_binding: SelfBinding | None,
+    given_up: Collection[str] = (),
+) -> Type:
+    """Emit the whole definition; returns the type of its result. ``given_up`` are the parameters of which no more
+    is known than their names.
+
+    Raises:
+        CompileError: it cannot be compiled; several problems are told together.
+    """
+    if schema.returns:
+        emitter.returns.declared = schema.returns[0].type
+    emitter.returns.is_uncertain = RESULT in given_up
+    emitter.self_binding = self_binding if isinstance(self_binding, InitBinding) else None
+    emitter.environment.own_names = cache(partial(local_names, definition))
+    emitter.environment.private_names = cache(partial(private_names, definition))
+    _emit_parameters(emitter, definition, schema, self_binding)
+    for name in given_up:
+        emitter.environment.give_up(name)
+    return _emit_to_end(emitter, definition)
+
+
+def emit_given(emitter: Emitter, definition: Def, declared: Type | None) -> Type:
+    """Emit the body of a definition of which the parameters have been assigned, and which is to give a ``declared``
+    where that is known; returns the type of its result.
+
+    Raises:
+        CompileError: it cannot be compiled.
+    """
+    emitter.returns.declared = declared
+    return _emit_to_end(emitter, definition)
+
+
+def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
+    is_declared = emitter.returns.declared is not None
+    if emitter.evidence.result is None and not is_declared:
+        emitter.evidence.result = wanted_result()
+    if not is_declared and emitter.evidence.result is not None:
+        emitter.returns.declared = emitter.evidence.result
+        if emitter.returns.announce is not None:
+            emitter.returns.announce(emitter.evidence.result)
+    emitter.emit_statements(definition.body)
+    try_to_emit(emitter, lambda: _close(emitter, definition))
+    emitter.diagnostics.raise_all()
+    _erase_empty_list_literals(emitter)
+    emitter.graph.none_checks = None
+    declared, given = emitter.returns.declared, emitter.returns.given
+    if declared is not None and given is not None and not isinstance(emitter.environment.resolver, ArchiveNames):
+        return as_python_has(declared, given)
+    result = declared or emitter.returns.merged or NONE
+    if not is_declared:
+        infer_result(result)
+    return result
+
+
+def _emit_parameters(
+    emitter: Emitter, definition: Def, schema: FunctionSchema, self_binding: SelfBinding | None
+) -> None:
+    for position, (param, argument) in enumerate(zip(definition.params, schema.arguments, strict=True)):
+        name = param.name.name
+        value = emitter.graph.add_input(name if is_meaningful(name) else "", argument.type)
+        if position == 0 and self_binding is not None:
+            emitter.environment.assign(name, param.name.range, self_binding.sugared(value))
+        else:
+            emitter.environment.assign_value(name, param.name.range, value)
+        if argument.assumed:
+            emitter.assumed[name] = param.name.range
+
+
+def _close(emitter: Emitter, definition: Def) -> None:
+    """The end of the body: an implied ``return None`` where it can be reached."""
+    if emitter.has_exited:
+        if emitter.returns.merged is None:
+            emitter.returns.merged = emitter.returns.declared or NONE
+        return
+    declared = emitter.returns.declared
+    if emitter.returns.is_uncertain:
+        return
+    if declared is not None and not NONE.is_subtype_of(declared):
+        raise TypeMismatchError(
+            f"the function is declared to return {declared.annotation}, but not every path returns a value",
+            definition.name.range,
+        )
+    nothing = NoneLiteral(Tree(NoneLiteral.KIND, definition.range))
+    emit_return(emitter, Return.create(definition.range, nothing))
+
+
+def _erase_empty_list_literals(emitter: Emitter) -> None:
+    """``[]`` that nothing gave a type is a list of Tensors."""
+    for node in emitter.graph.find_nodes("prim::EmptyListLiteral"):
+        if node.has_uses:
+            made = emitter.graph.create("prim::ListConstruct", types=[ListType(TENSOR)], range=node.range)
+            made.insert_before(node)
+            node.replace_all_uses_with(made)
+            made.output.copy_metadata(node.output)
+        node.destroy()
+
+
+# -------------------------------------------------------------------------------------- statements
+
+
+# ----------------------------------------------------------------------------------- raise, assert
+
+
+# ------------------------------------------------------------------------------------------ return
+
+
+# ---------------------------------------------------------------------------------------------- if
+
+
+# -------------------------------------------------------------------------------------------- with

@@ -1,0 +1,131 @@
+"""Which function emits which construct: the one list of all handlers.
+
+A program from Python and the code of an archive are emitted by the same handlers. Where the two languages mean
+different things, handlers ask whether ``emitter.graph.none_checks`` is there, as it is for Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.errors import GivenUpError
+from rekindle.frontend import (
+    calls,
+    collection_kinds,
+    counters,
+    higher_order,
+    iteration_forms,
+    python_forms,
+    sequences,
+    sets,
+)
+from rekindle.frontend.arithmetic import emit_binary, emit_unary
+from rekindle.frontend.assignments import assign_targets
+from rekindle.frontend.call_expressions import emit_call_expression
+from rekindle.frontend.collection_kinds import attribute_of_collection, operator_of_ordered_dicts
+from rekindle.frontend.conditions import emit_ternary
+from rekindle.frontend.counters import attribute_of_counter, operator_of_counters
+from rekindle.frontend.emitter import Emitter, ExpressionHandler, Language
+from rekindle.frontend.expressions import emit_lambda, emit_select, emit_walrus
+from rekindle.frontend.literals import emit_const, emit_dict, emit_false, emit_list, emit_none, emit_string, emit_true
+from rekindle.frontend.loops import emit_comprehension
+from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
+from rekindle.frontend.python_forms import type_question
+from rekindle.frontend.python_operators import operator_of_python
+from rekindle.frontend.sequences import emit_tuple_literal, operator_of_tuples
+from rekindle.frontend.sets import attribute_of_set, emit_set, emit_set_comprehension, operator_of_sets
+from rekindle.frontend.short_circuits import emit_condition_value
+from rekindle.frontend.statements import emit_statements
+from rekindle.frontend.subscripts import emit_subscript
+from rekindle.frontend.sugared import SugaredValue
+from rekindle.frontend.values import SimpleValue
+from rekindle.ir.node import Value
+from rekindle.ir.types import Type
+from rekindle.syntax.views import (
+    Apply,
+    Const,
+    DictComp,
+    DictLiteral,
+    Expr,
+    GeneratorExpr,
+    GivenUp,
+    Lambda,
+    ListComp,
+    ListLiteral,
+    NoneLiteral,
+    Select,
+    SetComp,
+    SetLiteral,
+    StringLiteral,
+    Subscript,
+    TernaryIf,
+    TupleLiteral,
+    Walrus,
+)
+
+Emit = Callable[[Emitter, Expr, "Type | None"], Value]
+
+
+def _value(emit: Emit) -> ExpressionHandler:
+    """Return the handler of expressions that always give a value of the graph."""
+    return lambda emitter, expr, targets, hint: SimpleValue(emit(emitter, expr, hint))
+
+
+def _refuse_given_up(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> SugaredValue:
+    raise GivenUpError("this expression is not supported")
+
+
+_VALUES: Final[dict[str, Emit]] = {
+    Const.KIND: emit_const,
+    "true": emit_true,
+    "false": emit_false,
+    NoneLiteral.KIND: emit_none,
+    StringLiteral.KIND: emit_string,
+    **dict.fromkeys(BINARY_KINDS, emit_binary),
+    **dict.fromkeys(UNARY_KINDS, emit_unary),
+    **dict.fromkeys(("and", "or", "not", "is", "is_not", "not_in"), emit_condition_value),
+    **dict.fromkeys((ListComp.KIND, DictComp.KIND, GeneratorExpr.KIND), emit_comprehension),
+    SetComp.KIND: emit_set_comprehension,
+    SetLiteral.KIND: emit_set,
+}
+"""What emits expressions that always give a value of the graph."""
+
+_EXPRESSIONS: Final[dict[str, ExpressionHandler]] = {
+    Select.KIND: emit_select,
+    Apply.KIND: emit_call_expression,
+    Subscript.KIND: emit_subscript,
+    TernaryIf.KIND: emit_ternary,
+    TupleLiteral.KIND: emit_tuple_literal,
+    ListLiteral.KIND: emit_list,
+    DictLiteral.KIND: emit_dict,
+    Lambda.KIND: emit_lambda,
+    Walrus.KIND: emit_walrus,
+    GivenUp.KIND: _refuse_given_up,
+}
+
+LANGUAGE: Final = Language(
+    expressions={**{kind: _value(emit) for kind, emit in _VALUES.items()}, **_EXPRESSIONS},
+    emit_statements=emit_statements,
+    assign=assign_targets,
+    special_forms={
+        **calls.FORMS,
+        **higher_order.FORMS,
+        **iteration_forms.FORMS,
+        **sets.FORMS,
+        **collection_kinds.FORMS,
+        **counters.FORMS,
+        **sequences.FORMS,
+        **python_forms.FORMS,
+    },
+    attributes=(attribute_of_counter, attribute_of_collection, attribute_of_set),
+    operators=(
+        operator_of_tuples,
+        operator_of_counters,
+        operator_of_ordered_dicts,
+        operator_of_sets,
+        operator_of_python,
+    ),
+    questions=(type_question,),
+)
+"""The language of programs from Python, and of archives."""
