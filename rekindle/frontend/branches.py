@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.assignedness import Partial, join
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.environment import Frame
+from rekindle.frontend.frames import Frame
 from rekindle.frontend.inference import learn_from_branches
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.sugared import GIVEN_UP

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.environment import Environment, Frame
+from rekindle.frontend.environment import Environment
+from rekindle.frontend.frames import Frame, LoopKind
 from rekindle.frontend.inference import Evidence
 from rekindle.frontend.none_errors import TYPE_ERROR
 from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
@@ -60,14 +60,6 @@ class SelfBinding(Protocol):
     def type(self) -> ClassType: ...
 
     def sugared(self, value: Value) -> SugaredValue: ...
-
-
-class LoopKind(Enum):
-    """What kind of loop a statement stands in."""
-
-    NONE = 0
-    LOOP = 1
-    UNROLLED = 2
 
 
 @dataclass(slots=True)
@@ -150,7 +142,7 @@ class Emitter:
         self.shared: dict[int, Value | None] = {}
         """Trees, by id, that stand in two places and run once: the middle of ``a < b < c``. None: they have not yet."""
         self.caught: tuple[Value, ...] = ()
-        """The exceptions that the handlers around this place have caught, outermost first."""
+        """The exceptions that are being handled, the innermost last."""
         self.self_binding: SelfBinding | None = None
         """``self`` of an ``__init__``, which tells the attributes of a class."""
         self.starred: dict[int, SugaredValue] = {}

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, UndefinedNameError, current_frames
 from rekindle.frontend.emitter import Emitter, Place
-from rekindle.frontend.environment import Frame
+from rekindle.frontend.frames import Frame
 from rekindle.frontend.recovery import asks_compiler, assigns_attribute, names_in
 from rekindle.ir.types import (
     ANY,

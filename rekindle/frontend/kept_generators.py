@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import SourceRange, UnsupportedError
-from rekindle.frontend.environment import Frame
+from rekindle.frontend.frames import Frame
 from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue

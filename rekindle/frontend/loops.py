@@ -18,9 +18,9 @@ from rekindle.frontend.changing_loops import (
     read_live,
 )
 from rekindle.frontend.conditions import emit_condition
-from rekindle.frontend.emitter import Emitter, LoopKind
-from rekindle.frontend.environment import Frame
+from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.explaining import try_to_emit
+from rekindle.frontend.frames import Frame, LoopKind
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
 from rekindle.frontend.kept_generators import KeptGenerator
 from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope

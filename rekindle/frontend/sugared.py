@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.matching import CallArgument
 from rekindle.ir.types import Type
-
-if TYPE_CHECKING:
-    from rekindle.frontend.emitter import Emitter
 
 Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 
@@ -38,7 +35,7 @@ class Parts:
 
     key: Hashable
     values: Sequence[Value]
-    rebuild: Callable[[Sequence[Value], Emitter], SugaredValue]
+    rebuild: Callable[[Sequence[Value], Any], SugaredValue]
 
 
 @dataclass(slots=True, frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import torch
 
@@ -65,9 +65,6 @@ from rekindle.ir.types import (
     unshaped,
 )
 from rekindle.ops.library_objects import methods_of
-
-if TYPE_CHECKING:
-    from rekindle.frontend.emitter import Emitter
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -390,7 +387,7 @@ def parts_of_all(
     """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
     parts = [item.parts(range, graph) for item in items]
 
-    def rebuild(values: Sequence[Value], emitter: Emitter) -> SugaredValue:
+    def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
         found: list[SugaredValue] = []
         at = 0
         for count, build in builds:
