@@ -65,7 +65,6 @@ def emit_function(
 
     ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
     be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
-    ``declare`` is told the schema before the body is compiled, where the definition says all of it.
 
     Raises:
         CompileError: the definition cannot be compiled.
