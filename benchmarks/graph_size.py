@@ -18,7 +18,7 @@ from torch import nn
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.runtime.code import Code
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION

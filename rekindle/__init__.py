@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from rekindle.api.measure import measure as measure
     from rekindle.api.report import report as report
-    from rekindle.api.report_parts import Report as Report
+    from rekindle.api.report_data import Report as Report
     from rekindle.api.require_fused import require_fused as require_fused
     from rekindle.api.show import show as show
     from rekindle.api.stages import stages as stages
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         register_pass as register_pass,
     )
     from rekindle.scripting.interfaces import interface as interface
-    from rekindle.scripting.markers import (
+    from rekindle.scripting.modifiers import (
         Attribute as Attribute,
         annotate as annotate,
         export as export,
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         value_and_grad as value_and_grad,
         vjp as vjp,
     )
-    from rekindle.transforms.editing.making import (
+    from rekindle.transforms.editing.from_graph import (
         create_function as create_function,
         create_method as create_method,
         create_module as create_module,
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
-    "Attribute": "rekindle.scripting.markers",
+    "Attribute": "rekindle.scripting.modifiers",
     "Await": "rekindle.ops.asynchrony",
     "CompilationUnit": "rekindle.program.compilation_unit",
     "Function": "rekindle.program.function",
@@ -112,34 +112,34 @@ _HOMES: Final[dict[str, str]] = {
     "Graph": "rekindle.ir.graph",
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
-    "Report": "rekindle.api.report_parts",
+    "Report": "rekindle.api.report_data",
     "ScriptModule": "rekindle.program.module",
     "TracerWarning": "rekindle.tracing.recorder",
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
-    "annotate": "rekindle.scripting.markers",
+    "annotate": "rekindle.scripting.modifiers",
     "apply_rules": "rekindle.transforms.rewriting.rule",
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
     "backend": "rekindle.importing.backend",
     "bisect": "rekindle.api.bisect",
-    "create_function": "rekindle.transforms.editing.making",
-    "create_method": "rekindle.transforms.editing.making",
-    "create_module": "rekindle.transforms.editing.making",
-    "export": "rekindle.scripting.markers",
+    "create_function": "rekindle.transforms.editing.from_graph",
+    "create_method": "rekindle.transforms.editing.from_graph",
+    "create_module": "rekindle.transforms.editing.from_graph",
+    "export": "rekindle.scripting.modifiers",
     "fork": "rekindle.program.asynchrony",
     "freeze": "rekindle.api.freezing",
     "from_exported": "rekindle.importing.program",
-    "ignore": "rekindle.scripting.markers",
+    "ignore": "rekindle.scripting.modifiers",
     "inspect": "rekindle.archive.inspect",
     "install": "rekindle.api.install",
     "installed": "rekindle.api.install",
     "is_installed": "rekindle.api.install",
     "interface": "rekindle.scripting.interfaces",
-    "is_scripting": "rekindle.scripting.markers",
-    "is_tracing": "rekindle.scripting.markers",
-    "isinstance_": "rekindle.scripting.markers",
+    "is_scripting": "rekindle.scripting.modifiers",
+    "is_tracing": "rekindle.scripting.modifiers",
+    "isinstance_": "rekindle.scripting.modifiers",
     "known_passes": "rekindle.runtime.user_passes",
     "last_executed_graph": "rekindle.runtime.executor",
     "measure": "rekindle.api.measure",
@@ -168,7 +168,7 @@ _HOMES: Final[dict[str, str]] = {
     "to_svg": "rekindle.viz",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",
-    "unused": "rekindle.scripting.markers",
+    "unused": "rekindle.scripting.modifiers",
     "vmap": "rekindle.transforms.vmap.function",
     "wait": "rekindle.program.asynchrony",
     "grad": "rekindle.transforms.derivatives.functions",
@@ -189,13 +189,13 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
-    with importlib.import_module("rekindle.ir.collection").no_collection():
+    with importlib.import_module("rekindle.ir.gc_pause").no_collection():
         # They fill slots of the floors below: source text sees the names of Python around it, graphs are edited with
         # PyTorch's functions.
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.archive")
         importlib.import_module("rekindle.transforms")
-        importlib.import_module("rekindle.program.showing").public = __getattr__  # type: ignore[attr-defined]  # a slot
+        importlib.import_module("rekindle.program.public_names").public = __getattr__  # type: ignore[attr-defined]  # a slot
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

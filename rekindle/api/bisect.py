@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from rekindle.api.answers import Answer, answer_of, same_answer
 from rekindle.api.bisect_script import interpreted, planned, script_of
-from rekindle.api.subjects import subject_of
+from rekindle.api.entry_points import subject_of
 from rekindle.errors import UNKNOWN_RANGE, RekindleError
-from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.printer import print_graph, print_head
 from rekindle.ir.verifier import verify

@@ -10,10 +10,10 @@ import torch
 
 from rekindle.api.answers import Answer, answer_of
 from rekindle.errors import RekindleError
-from rekindle.ir.execution import callable_of, settled_at_once
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
+from rekindle.ir.subgraph_execution import callable_of, settled_at_once
 from rekindle.ir.verifier import verify
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState

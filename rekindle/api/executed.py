@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.codegen.fusion import KIND as GROUP
-from rekindle.codegen.groups import FusedGroup, group_of
+from rekindle.codegen.fusion_executor import FusedGroup, group_of
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction
 from rekindle.runtime.version import code_behind
@@ -15,7 +15,7 @@ from rekindle.runtime.version import code_behind
 
 def owner_of(instruction: Instruction) -> object:
     """The object that runs an operator, where there is one: a :class:`FusedGroup`, a
-    :class:`~rekindle.codegen.native.operation.NativeRegion`, a :class:`DifferentiableOperation`."""
+    :class:`~rekindle.codegen.native.region_executor.NativeRegion`, a :class:`DifferentiableOperation`."""
     if instruction.node.kind == GROUP:
         return group_of(instruction.node.get_graph("Subgraph"))
     return getattr(instruction.operation, "__self__", instruction.operation)

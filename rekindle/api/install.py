@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.api import stand_ins
-from rekindle.api.stand_ins import STAND_INS
+from rekindle.api import torch_jit_shims
+from rekindle.api.torch_jit_shims import STAND_INS
 from rekindle.api.usage import Usage
 
 _INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
@@ -116,13 +116,13 @@ def installed() -> Iterator[Usage]:
     """
     usage = Usage()
     with _state.lock:
-        stand_ins.observers.append(usage)
+        torch_jit_shims.observers.append(usage)
         _put()
     try:
         yield usage
     finally:
         with _state.lock:
-            stand_ins.observers.remove(usage)
+            torch_jit_shims.observers.remove(usage)
             _put()
 
 
@@ -133,7 +133,7 @@ def is_installed() -> bool:
 
 def _put() -> None:
     """Bring ``torch.jit`` into the state that is wanted. The only place in the package that assigns to it."""
-    wanted = _state.is_permanent or bool(stand_ins.observers)
+    wanted = _state.is_permanent or bool(torch_jit_shims.observers)
     if wanted == _state.is_in_place:
         return
     _state.is_in_place = wanted

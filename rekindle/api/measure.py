@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.api.entry_points import Subject, subject_of
 from rekindle.api.report import operator_of
-from rekindle.api.report_parts import Operator
+from rekindle.api.report_data import Operator
 from rekindle.api.show import page_of
-from rekindle.api.subjects import Subject, subject_of
 from rekindle.ir.graph import Node
 from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute, prepare

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rekindle.api.entry_points import subject_of
 from rekindle.api.executed import owner_of, places_of
 from rekindle.api.left_over import left_over
-from rekindle.api.report_parts import (
+from rekindle.api.report_data import (
     Differentiable,
     Group,
     Guard,
@@ -21,17 +22,16 @@ from rekindle.api.report_parts import (
     Report,
     Unfused,
 )
-from rekindle.api.subjects import subject_of
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.launches import Launch
+from rekindle.codegen.compiled_kernels import Launch
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.codegen.layout import Layout, contiguous_strides
-from rekindle.codegen.native.operation import NativeRegion
-from rekindle.codegen.values import scalar_of
+from rekindle.codegen.native.region_executor import NativeRegion
+from rekindle.codegen.value_descriptors import scalar_of
 from rekindle.errors import SourceRange
-from rekindle.importing.compiled import CompiledGraph, graphs_of
+from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.passes.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
@@ -43,7 +43,7 @@ from rekindle.runtime.plan import plan_of
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import Strategy, code_behind
-from rekindle.transforms.vmap.looped import loops_over_examples
+from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 
 
 def report(f: Any, /) -> Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:  # the report's own __str__ is written here
-    from rekindle.api.report_parts import (
+    from rekindle.api.report_data import (
         Differentiable,
         Group,
         Kernel,

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from rekindle.api.executed import codes_of, groups_in
 from rekindle.api.left_over import CALLED, NO_FUSION, LeftOver, left_over
-from rekindle.codegen.groups import NO_KERNEL, RECORDED, TOO_EARLY, FusedGroup
-from rekindle.codegen.operators.products import LEFT_TO_BLAS
+from rekindle.codegen.fusion_executor import NO_KERNEL, RECORDED, TOO_EARLY, FusedGroup
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.program.calling import interceptors, runner_of
 from rekindle.runtime.arguments import Runner, binder_of
 from rekindle.runtime.code import Code

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from rekindle.api.entry_points import Subject, subject_of
 from rekindle.api.stages import COMPILED, Stage, stages_of
-from rekindle.api.subjects import Subject, subject_of
 from rekindle.codegen.fusion import KIND as GROUP
-from rekindle.codegen.groups import group_of
+from rekindle.codegen.fusion_executor import group_of
 from rekindle.errors import UNKNOWN_RANGE, Source
-from rekindle.frontend.depth import room_to_recurse
-from rekindle.importing.compiled import CompiledGraph, graphs_of
+from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.passes import Pass
 from rekindle.passes.inlining import inline
 from rekindle.runtime.executable import Executable

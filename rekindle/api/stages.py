@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.api.subjects import subject_of
+from rekindle.api.entry_points import subject_of
 from rekindle.errors import UNKNOWN_RANGE
-from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Pass

@@ -14,7 +14,7 @@ import torch
 from rekindle.frontend.python_printer import named_types_in
 from rekindle.ir.attributes import constant_attribute, constant_value
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassType, FunctionType, Type
 from rekindle.program.module import ScriptModule
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.archive.container import ArchiveReader, FileLike
-from rekindle.archive.foreign import is_installed
 from rekindle.archive.legacy import MODEL, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.names import printable
-from rekindle.archive.origin import older_than
-from rekindle.archive.outline import Outline
 from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.producer_version import older_than
+from rekindle.archive.program_index import Outline
 from rekindle.archive.records import Pickle, PickledObject, SparseRecord, TensorRecord
+from rekindle.archive.sources import ProgramTexts
 from rekindle.archive.summary import (
     ArchiveSummary,
     AttributeSummary,
@@ -26,11 +26,11 @@ from rekindle.archive.summary import (
     OperatorSummary,
     TensorSummary,
 )
-from rekindle.archive.texts import ProgramTexts
+from rekindle.archive.torchbind_state import is_installed
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
-from rekindle.frontend.depth import room_to_recurse
-from rekindle.ir.collection import no_collection
+from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.libraries import package_of
 

@@ -7,17 +7,17 @@ from typing import Any
 from rekindle.archive.container import ArchiveReader, FileLike
 from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
-from rekindle.archive.origin import older_than
 from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.producer_version import older_than
 from rekindle.archive.records import Pickle, PickledObject
-from rekindle.archive.restricted import StateSetter
+from rekindle.archive.setstate_sandbox import StateSetter
+from rekindle.archive.sources import ProgramTexts
 from rekindle.archive.tensors import MapLocation, TensorLoader
-from rekindle.archive.texts import ProgramTexts
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.values import ValueBuilder
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
-from rekindle.frontend.depth import room_to_recurse
-from rekindle.ir.collection import no_collection
+from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.type_parser import custom_class
 from rekindle.program.module import ScriptModule
 from rekindle.program.source_importer import SourceImporter

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from rekindle.archive.foreign import state_of, type_of_state
 from rekindle.archive.pickle_encoder import Encoder
 from rekindle.archive.storages import StorageTable
+from rekindle.archive.torchbind_state import state_of, type_of_state
 from rekindle.errors import SaveError
 from rekindle.ir.scalar_types import LAYOUT_NUMBERS
 from rekindle.ir.types import (

@@ -17,9 +17,9 @@ from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,

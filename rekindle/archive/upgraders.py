@@ -4,8 +4,9 @@ An archive means what it meant in the release that wrote it. Where an operator h
 old signature stand before the operators of the same name while the archive's text is read, and are inlined where they
 are called; they are written in TorchScript, with the operators of today.
 
-When an archive was written is known from its format version, and from other marks (:mod:`rekindle.archive.origin`)
-where the release changed an operator without a new version. PyTorch itself upgrades only the former.
+When an archive was written is known from its format version, and from other marks
+(:mod:`rekindle.archive.producer_version`) where the release changed an operator without a new version. PyTorch itself
+upgrades only the former.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from rekindle.archive.origin import Release
+from rekindle.archive.producer_version import Release
 from rekindle.frontend.builtins import read_functions
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 
 
 @dataclass(slots=True, frozen=True)

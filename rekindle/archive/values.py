@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.foreign import make_object
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.names import printable
 from rekindle.archive.records import UNSET, PickledEnum, PickledObject, PickledTyped, SparseRecord, TensorRecord
 from rekindle.archive.tensors import TensorLoader
+from rekindle.archive.torchbind_state import make_object
 from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import (
     ANY,
     LIBRARY_CLASSES,

@@ -2,8 +2,8 @@
 
 from rekindle.autodiff import (
     backward_operators as backward_operators,
+    checkpoint_schedule as checkpoint_schedule,
     differentiable_graph as differentiable_graph,
-    memory as memory,
     operators as operators,
 )
 from rekindle.autodiff.create_differentiable_graphs import CreateDifferentiableGraphs as CreateDifferentiableGraphs

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rekindle.autodiff.places import constant, joined
-from rekindle.autodiff.steps import Step, turns_of
+from rekindle.autodiff.gradient_regions import constant, joined
+from rekindle.autodiff.tape import Step, turns_of
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, Type
 from rekindle.passes.constants import constant_bool, constant_int

@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.autodiff.closed_loops import (
+from rekindle.autodiff.differentiable_loops import (
     has_no_place as _has_no_place,
     is_closed,
     nodes_within,
@@ -36,7 +36,7 @@ from rekindle.autodiff.closed_loops import (
 )
 from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
-from rekindle.autodiff.steps import can_be_recomputed, is_constant_for_gradients, may_drop_nothing
+from rekindle.autodiff.tape import can_be_recomputed, is_constant_for_gradients, may_drop_nothing
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, ListType, TensorType
 from rekindle.passes.changes import may_change

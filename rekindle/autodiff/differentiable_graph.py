@@ -20,11 +20,17 @@ from torch.nn import Parameter
 
 from rekindle.autodiff.gradient import Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
-from rekindle.autodiff.sizes import backward_with, can_be_known, follow_from_sizes, forward_without, kept_numbers
+from rekindle.autodiff.size_specialization import (
+    backward_with,
+    can_be_known,
+    follow_from_sizes,
+    forward_without,
+    kept_numbers,
+)
 from rekindle.errors import DifferentiationError
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
 from rekindle.passes.alike import Shared
@@ -40,8 +46,8 @@ def differentiable_graph(node: Node) -> Operation:
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """One of the functions that run a node, which :func:`~rekindle.ir.execution.callable_of` has made. One that
-    ``learns`` runs for inputs of new sizes, once for each."""
+    """One of the functions that run a node, which :func:`~rekindle.ir.subgraph_execution.callable_of` has made. One
+    that ``learns`` runs for inputs of new sizes, once for each."""
 
     title: str
     function: Callable[..., Any]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.autodiff.steps import Step, turns_of
+from rekindle.autodiff.tape import Step, turns_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from rekindle.autodiff.formula_text import Definition, read_definitions
+from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
-from rekindle.frontend.operator_texts import OperatorTexts
+from rekindle.frontend.operator_sources import OperatorTexts
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rekindle.autodiff.adding_up import add_up_at_once
-from rekindle.autodiff.captures import CLEANUP, Choice, Ledger, drop_unread, exactly, few, settle
-from rekindle.autodiff.handing_out import hand_out
-from rekindle.autodiff.places import constant
+from rekindle.autodiff.gradient_accumulation import add_up_at_once
+from rekindle.autodiff.gradient_regions import constant
+from rekindle.autodiff.loop_checkpointing import Segment
+from rekindle.autodiff.residual_stashing import hand_out
+from rekindle.autodiff.residuals import CLEANUP, Choice, Ledger, drop_unread, exactly, few, settle
 from rekindle.autodiff.reverse import go_back
-from rekindle.autodiff.segments import Segment
-from rekindle.autodiff.steps import Step, needing_gradients, steps_of
+from rekindle.autodiff.tape import Step, needing_gradients, steps_of
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
@@ -168,9 +168,9 @@ def reverse_mode(
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
-    ``segments`` are the loops of which not all need be kept: what :func:`~rekindle.autodiff.segments.segment_loops`
-    returned; ``choice`` is as in :func:`~rekindle.autodiff.captures.settle`, ``one_dtype`` as in
-    :func:`~rekindle.autodiff.reverse.go_back`.
+    ``segments`` are the loops of which not all need be kept: what
+    :func:`~rekindle.autodiff.loop_checkpointing.segment_loops` returned; ``choice`` is as in
+    :func:`~rekindle.autodiff.residuals.settle`, ``one_dtype`` as in :func:`~rekindle.autodiff.reverse.go_back`.
     """
     outputs = [forward.outputs[root] for root in roots]
     found = go_back(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)

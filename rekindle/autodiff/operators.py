@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from rekindle.errors import InternalError
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import REGISTRY, Effects, Operation
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ops.declare import implements, implements_for_node
 
 

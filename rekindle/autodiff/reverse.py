@@ -9,7 +9,7 @@
                                                       return (%2, %4)
 
 The graph that is made has an input for each value of the forward graph that it reads, also for those within branches
-and loops: which of them are kept, and how, is for :mod:`rekindle.autodiff.captures` to say.
+and loops: which of them are kept, and how, is for :mod:`rekindle.autodiff.residuals` to say.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rekindle.autodiff import control_flow, structures
+from rekindle.autodiff import container_backward, control_flow
 from rekindle.autodiff.dtypes import introduces_dtypes, values_to_convert
 from rekindle.autodiff.formula import Formula
-from rekindle.autodiff.places import GradientOf, Place, Places, constant, gradient_type, leaves, optional
-from rekindle.autodiff.steps import Step, can_be_recomputed
+from rekindle.autodiff.gradient_regions import GradientOf, Place, Places, constant, gradient_type, leaves, optional
+from rekindle.autodiff.tape import Step, can_be_recomputed
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorType, Type
@@ -178,7 +178,7 @@ class Scope:
         if not isinstance(gradient, Value) or not isinstance(gradient.type, TensorType):
             return gradient
         with self.graph.inserting_at_end(place.block):
-            return structures.in_dtype_of(self, gradient, self.places.unwrapped(self.mirror(value)))
+            return container_backward.in_dtype_of(self, gradient, self.places.unwrapped(self.mirror(value)))
 
     def result(self, value: Value) -> GradientOf | None:
         """The gradient of ``value``, an input of the graph."""
@@ -199,7 +199,7 @@ class Scope:
             control_flow.through_branches(self, step, node)
         elif node.kind == "prim::Loop":
             control_flow.through_turns(self, step, node)
-        elif not structures.through(self, node):
+        elif not container_backward.through(self, node):
             self._by_autograd(node)
 
     def _apply(self, step: Step, formula: Formula) -> None:

@@ -14,7 +14,7 @@ import torch
 from rekindle.archive.container import ArchiveReader
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.load import load
-from rekindle.cli.exits import Trouble, first_line
+from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError
 from rekindle.program.function import Method

@@ -9,7 +9,7 @@ from rekindle.archive.devices import map_devices
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.save import save
 from rekindle.cli.archives import device_called, extra_files, limit_option, open_archive
-from rekindle.cli.exits import Trouble, first_line
+from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError
 

@@ -12,7 +12,7 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import extra_files, limit_option, open_archive
 from rekindle.cli.comparison import Difference, compare_programs, compare_values, one_sided, values_of
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
-from rekindle.cli.exits import NO, OK
+from rekindle.cli.exit_codes import NO, OK
 from rekindle.cli.progress import working
 from rekindle.program.module import ScriptModule
 

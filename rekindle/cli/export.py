@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
 from rekindle.cli.comparison import difference_of
-from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_input
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError, DraftWarning, ExportError

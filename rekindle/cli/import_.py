@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from rekindle.archive.load import load
 from rekindle.archive.save import save
 from rekindle.cli.comparison import difference_of
-from rekindle.cli.exits import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import CaptureError, CompileError
 from rekindle.importing.files import load_exported

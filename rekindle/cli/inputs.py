@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 import torch
 
-from rekindle.cli.exits import Trouble, first_line
+from rekindle.cli.exit_codes import Trouble, first_line
 
 numpy: ModuleType | None
 try:

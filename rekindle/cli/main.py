@@ -15,7 +15,7 @@ import click
 import rekindle
 from rekindle.cli.convert import convert
 from rekindle.cli.diff import diff
-from rekindle.cli.exits import INTERRUPTED, NO, OK, TROUBLE, first_line
+from rekindle.cli.exit_codes import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.cli.export import export
 from rekindle.cli.import_ import import_
 from rekindle.cli.inspect import inspect

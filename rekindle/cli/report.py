@@ -8,11 +8,11 @@ import click
 import torch
 
 from rekindle.api.report import report as report_of
-from rekindle.api.report_parts import Report
+from rekindle.api.report_data import Report
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
-from rekindle.cli.exits import ProgramFailed, first_line
+from rekindle.cli.exit_codes import ProgramFailed, first_line
 from rekindle.cli.inputs import FORMS, read_inputs
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import device_called, find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_json, write_table
-from rekindle.cli.exits import ProgramFailed, Trouble, first_line
+from rekindle.cli.exit_codes import ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_inputs
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError

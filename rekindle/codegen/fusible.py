@@ -7,7 +7,7 @@ from typing import Final
 import torch
 
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Result, Rule
-from rekindle.codegen.operators.joins import MOST_PARTS
+from rekindle.codegen.operators.concat import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType

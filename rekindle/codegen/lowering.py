@@ -28,11 +28,12 @@ from rekindle.codegen.layout import (
     result_dtype,
     with_dims_behind,
 )
-from rekindle.codegen.loops import form
-from rekindle.codegen.loops.builder import ARGUMENT_TYPES, Unsupported
-from rekindle.codegen.loops.form import Kernel, Nest
-from rekindle.codegen.loops.scalars import Scalar, arithmetic_type
-from rekindle.codegen.nesting import OwnLoops, Target, nest_of
+from rekindle.codegen.loop_ir import nodes
+from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Unsupported
+from rekindle.codegen.loop_ir.nodes import Kernel, Nest
+from rekindle.codegen.loop_ir.scalar_types import Scalar, arithmetic_type
+from rekindle.codegen.matmul import product_nest
+from rekindle.codegen.nest_builder import OwnLoops, Target, nest_of
 from rekindle.codegen.operators import (
     JOINS,
     LOOKUPS,
@@ -46,12 +47,11 @@ from rekindle.codegen.operators import (
     RowRule,
     Rule,
 )
-from rekindle.codegen.operators.lookups import Lookup
+from rekindle.codegen.operators.gather import Lookup
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
-from rekindle.codegen.operators.products import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
-from rekindle.codegen.products import product_nest
-from rekindle.codegen.values import (
+from rekindle.codegen.value_descriptors import (
     Computed,
     Folded,
     Grouped,
@@ -102,7 +102,7 @@ class _Plan:
 
     def __init__(self, inputs: int, outputs: Sequence[Tensor]) -> None:
         self.buffers = inputs + len(outputs)
-        self.nests: list[Nest | form.Product] = []
+        self.nests: list[Nest | nodes.Product] = []
         self.parameters: list[int] = []
         self.temporaries: list[Layout] = []
         self.kept: dict[Tensor, Input] = {}

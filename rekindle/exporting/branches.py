@@ -21,10 +21,8 @@ from torch import SymBool, Tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting import numbers
-from rekindle.exporting.machine import Frame, Machine, ProgramRaises, moment_of
-from rekindle.exporting.merging import Mismatch, Template, World, unify
-from rekindle.exporting.rehearsal import (
+from rekindle.exporting import scalar_ops
+from rekindle.exporting.dry_run import (
     Operands,
     Rehearsal,
     note_shared,
@@ -35,6 +33,8 @@ from rekindle.exporting.rehearsal import (
     values_of,
     without_gradients,
 )
+from rekindle.exporting.state_join import Mismatch, Template, World, unify
+from rekindle.exporting.symbolic_interpreter import Frame, Machine, ProgramRaises, moment_of
 from rekindle.exporting.values import Copier, Late
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ops.exceptions import make_exception
@@ -58,7 +58,7 @@ _LATE_USES: Final = frozenset(
 
 def branch(machine: Machine, frame: Frame, node: Node) -> None:
     """Go on behind or in a ``prim::If``."""
-    condition = numbers.settled(frame.activation.env[node.inputs[0]])
+    condition = scalar_ops.settled(frame.activation.env[node.inputs[0]])
     if isinstance(condition, bool):
         machine.enter_block(frame, node.blocks[0 if condition else 1], node)
         return
@@ -100,7 +100,7 @@ def _settle_raise(
         raise first
     raised = first or second
     assert raised is not None
-    wanted = numbers.negated(condition) if first is not None else condition
+    wanted = scalar_ops.negated(condition) if first is not None else condition
     assert_true(machine, wanted, _message_of(raised))
     enter(first is None)
     return True
@@ -124,7 +124,7 @@ def assert_true(machine: Machine, condition: Any, message: str, *, is_assumed: b
     if isinstance(condition, SymBool) and (is_assumed or machine.session.is_certain):
         torch._check(condition, lambda: message)
     else:
-        torch.ops.aten._assert_async.msg(numbers.condition_tensor(condition), message)
+        torch.ops.aten._assert_async.msg(scalar_ops.condition_tensor(condition), message)
 
 
 def _combine(machine: Machine, frame: Frame, node: Node, condition: Any) -> bool:
@@ -141,16 +141,16 @@ def _combine(machine: Machine, frame: Frame, node: Node, condition: Any) -> bool
         results.append(frame.activation.env[block.outputs[0]])
     first, second = results
     if second is False:
-        result = numbers.both(condition, first)
+        result = scalar_ops.both(condition, first)
     elif first is True:
-        result = numbers.either(condition, second)
+        result = scalar_ops.either(condition, second)
     elif first is False:
-        result = numbers.both(numbers.negated(condition), second)
+        result = scalar_ops.both(scalar_ops.negated(condition), second)
     elif second is True:
-        result = numbers.either(numbers.negated(condition), first)
+        result = scalar_ops.either(scalar_ops.negated(condition), first)
     else:
-        taken = numbers.both(condition, first)
-        result = numbers.either(taken, numbers.both(numbers.negated(condition), second))
+        taken = scalar_ops.both(condition, first)
+        result = scalar_ops.either(taken, scalar_ops.both(scalar_ops.negated(condition), second))
     frame.activation.env[node.output] = result
     return True
 
@@ -298,7 +298,7 @@ def _branch_function(
             world = World(copy.run(), copier)
         written = [replacements[key] for key in operands.written]
         # What checks something must give something that is used, or it would be thrown away as dead.
-        passed = [numbers.condition_tensor(True)] if asserts else []
+        passed = [scalar_ops.condition_tensor(True)] if asserts else []
         return unaliased([*slot_tensors(template, world), *written, *passed], given)
 
     return run

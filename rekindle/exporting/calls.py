@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.errors import ExportProblem
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.program.module import ScriptModule
 
 Runner = Callable[[FunctionRecord, Sequence[Any]], Any]

@@ -22,13 +22,9 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting import branches, numbers
-from rekindle.exporting.arithmetic import late_arithmetic
-from rekindle.exporting.lists import GROWING
-from rekindle.exporting.machine import Activation, Frame, Machine, moment_of
-from rekindle.exporting.merging import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
-from rekindle.exporting.recovery import NeedsExample
-from rekindle.exporting.rehearsal import (
+from rekindle.exporting import branches, scalar_ops
+from rekindle.exporting.appended_lists import GROWING
+from rekindle.exporting.dry_run import (
     Operands,
     Rehearsal,
     apart,
@@ -45,7 +41,11 @@ from rekindle.exporting.rehearsal import (
     values_of,
     without_gradients,
 )
-from rekindle.exporting.scan import reachable
+from rekindle.exporting.example_fallback import NeedsExample
+from rekindle.exporting.state_join import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
+from rekindle.exporting.static_checks import reachable
+from rekindle.exporting.symbolic_interpreter import Activation, Frame, Machine, moment_of
+from rekindle.exporting.unbacked_arithmetic import late_arithmetic
 from rekindle.exporting.values import Copier, Late, LeafKey, number_as_tensor, plain
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.runtime.lowering import UNBOUNDED
@@ -74,8 +74,8 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
     """Reach the head of a loop, before iteration number ``iteration``."""
     limit = frame.activation.env[node.inputs[0]]
     machine.note_reads([limit, condition])
-    condition = numbers.settled(condition)
-    within = limit if isinstance(limit, Late) else numbers.settled(plain(limit) > iteration)
+    condition = scalar_ops.settled(condition)
+    within = limit if isinstance(limit, Late) else scalar_ops.settled(plain(limit) > iteration)
     if condition is False or within is False:
         machine.bind(frame.activation, node, carried)
         return
@@ -115,7 +115,7 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
     session = machine.session
     known, decided = len(session.problems), dict(session.decided)
     limit = frame.activation.env[node.inputs[0]]
-    within = late_arithmetic("aten::gt", limit, iteration) or numbers.settled(plain(limit) > iteration)
+    within = late_arithmetic("aten::gt", limit, iteration) or scalar_ops.settled(plain(limit) > iteration)
     machine.bind(frame.activation, node, carried)
     frame.activation.env.update(zip(node.blocks[0].inputs, [iteration, *carried], strict=True))
     path = None if frame.path is None else (*frame.path, iteration)
@@ -128,7 +128,7 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
 
     try:
         ways = [[*machine.frames, inner], [*machine.frames]]
-        goes_on = numbers.both(condition, within)
+        goes_on = scalar_ops.both(condition, within)
         if branches.go_apart(machine, frame, node, goes_on, ways, enter, is_trial=True):
             return True
     except (Mismatch, ExportProblem, NeedsExample):
@@ -147,7 +147,7 @@ def _is_to_unroll(machine: Machine, frame: Frame, node: Node, limit: Any, carrie
     if _is_constant(body.outputs[0], True):
         return isinstance(limit, int)
     rehearsal = rehearse(machine, [_body_frame(frame, node, [0, *carried])], machine.surviving(machine.frames))
-    return rehearsal.raised is not None or isinstance(numbers.settled(rehearsal.world.values[0]), bool)
+    return rehearsal.raised is not None or isinstance(scalar_ops.settled(rehearsal.world.values[0]), bool)
 
 
 def _is_constant(value: Value, wanted: bool) -> bool:
@@ -235,7 +235,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None
     if isinstance(limit, (int, SymInt)):
-        return numbers.as_size(limit - iteration)
+        return scalar_ops.as_size(limit - iteration)
     for term in _terms(body.outputs[0]):
         if term.node.kind not in ("aten::lt", "aten::le") or term.node.owning_block is not body:
             continue
@@ -246,7 +246,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
         for value, given, after in zip(carried, body.inputs[1:], body.outputs[1:], strict=True):
             if after is made and isinstance(value, (int, SymInt)) and _step(given, after) >= 1:
                 count = last - value if term.node.kind == "aten::lt" else last - value + 1
-                return count if numbers.settled(count >= 1) is True else torch.sym_max(count, 1)
+                return count if scalar_ops.settled(count >= 1) is True else torch.sym_max(count, 1)
     return None
 
 
@@ -343,7 +343,7 @@ def _check_slots(template: Template) -> None:
 
 def _is_same_size(a: Any, b: Any) -> bool:
     if isinstance(a, SymInt) or isinstance(b, SymInt):
-        return numbers.settled(a == b) is True
+        return scalar_ops.settled(a == b) is True
     return bool(a == b)
 
 
@@ -481,8 +481,8 @@ class _Functions:
         elif limit is not None:
             result = Late("bool", torch.ops.aten.lt.Scalar(counter, limit))
         if isinstance(condition, Slot):
-            result = numbers.both(result, Late("bool", rest[condition.index]))
-        return unaliased([numbers.condition_tensor(result)], [counter, *rest])[0]
+            result = scalar_ops.both(result, Late("bool", rest[condition.index]))
+        return unaliased([scalar_ops.condition_tensor(result)], [counter, *rest])[0]
 
     def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
         """An iteration."""

@@ -4,13 +4,15 @@ There are two ways to make one. The graph could be written node by node: then sh
 ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be
 ours to compute, and to keep in step with every release of PyTorch. Or the program can be *run* under PyTorch's own
 tracer, which does all of that: this is the way taken here. What runs is not Python but our graph, in an interpreter
-(:mod:`rekindle.exporting.machine`), which alone can do what a tracer of Python cannot: it knows the blocks of an `if`
-or a loop, what goes into them and comes out, and can walk both ways through a branch with copies of the whole state.
+(:mod:`rekindle.exporting.symbolic_interpreter`), which alone can do what a tracer of Python cannot: it knows the blocks
+of an `if` or a loop, what goes into them and comes out, and can walk both ways through a branch with copies of the
+whole state.
 
-1. :mod:`rekindle.exporting.state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no code.
+1. :mod:`rekindle.exporting.module_state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no
+   code.
 2. Its ``forward`` runs the graph on the FakeTensors that ``torch.export.export`` hands it.
 3. ``run_decompositions`` with an empty table makes the graph functional and leaves all operators as they are.
-4. :mod:`rekindle.exporting.places` writes the places in the author's source into the nodes.
+4. :mod:`rekindle.exporting.provenance` writes the places in the author's source into the nodes.
 """
 
 from __future__ import annotations
@@ -28,18 +30,18 @@ from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
 from rekindle.exporting.calls import Call, Hooks, hooks_of
-from rekindle.exporting.example import run_example
-from rekindle.exporting.execution import Execution, step_of
+from rekindle.exporting.example_fallback import Example, NeedsExample
+from rekindle.exporting.example_run import run_example
 from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
-from rekindle.exporting.machine import Moment, ProgramRaises, Session, callers_of, forget_uses
-from rekindle.exporting.places import Places, write_places
-from rekindle.exporting.recovery import Example, NeedsExample
-from rekindle.exporting.results import Results
-from rekindle.exporting.scan import constants_of, static_problems
-from rekindle.exporting.state import NeedsState, State, refused_changes
-from rekindle.exporting.structures import copied, is_same, know_structures
+from rekindle.exporting.module_state import NeedsState, State, refused_changes
+from rekindle.exporting.node_execution import Execution, step_of
+from rekindle.exporting.outputs import Results
+from rekindle.exporting.provenance import Places, write_places
+from rekindle.exporting.pytree_registry import copied, is_same, know_structures
+from rekindle.exporting.static_checks import constants_of, static_problems
+from rekindle.exporting.symbolic_interpreter import Moment, ProgramRaises, Session, callers_of, forget_uses
 from rekindle.exporting.values import Object, parts
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.arguments import binder_of

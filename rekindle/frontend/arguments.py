@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from rekindle.errors import Cause, CompileError, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.explaining import look_into
+from rekindle.frontend.error_diagnosis import look_into
 from rekindle.frontend.expressions import _holds_ints
-from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.literals import emit_item, is_open_ended, joined_list
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
-from rekindle.ir.call_arguments import CallArgument
+from rekindle.ir.named_value import CallArgument
 from rekindle.ir.node import Value
 from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiteral, Starred, StringLiteral
 

@@ -6,15 +6,15 @@ from typing import Final
 
 from rekindle.errors import CompileError, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.explaining import look_into
+from rekindle.frontend.error_diagnosis import look_into
 from rekindle.frontend.expressions import from_library
-from rekindle.frontend.learning import learn_element, learn_item
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.operators import binary
 from rekindle.frontend.powers import float_beside, is_scaled
 from rekindle.frontend.python_operators import power
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call
+from rekindle.frontend.usage_inference import learn_element, learn_item
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.node import Value
 from rekindle.ir.types import (

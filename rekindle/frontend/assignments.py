@@ -10,31 +10,15 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.error_recovery import names_in
 from rekindle.frontend.expressions import call_builtin, from_library
 from rekindle.frontend.generator_loops import begun_generator
 from rekindle.frontend.generators import LAZY
-from rekindle.frontend.inference import (
-    ATTRIBUTE,
-    DICT,
-    LIST,
-    NOTHING,
-    NUMBERS,
-    RESULT,
-    SET,
-    TUPLE,
-    Origin,
-    is_literal_of,
-    kind_of_origin,
-    origin_of_value,
-)
 from rekindle.frontend.insertion import called_function
 from rekindle.frontend.kept_generators import ITERATORS, ITERTOOLS, KeptCall, KeptGenerator, KeptIterator
-from rekindle.frontend.learning import is_assumed, learn_element, learn_item, learn_numbers
 from rekindle.frontend.loops import generator_of
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.operators import as_one_list, binary, present_operands
-from rekindle.frontend.recovery import names_in
-from rekindle.frontend.sequences import is_open_tuple
 from rekindle.frontend.set_values import is_set
 from rekindle.frontend.sets import augment_set
 from rekindle.frontend.special_forms import MagicMethod, SpecialForm
@@ -48,7 +32,23 @@ from rekindle.frontend.subscripts import (
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.tensor_indexing import read_indexed, write_indexed
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
+from rekindle.frontend.type_inference import (
+    ATTRIBUTE,
+    DICT,
+    LIST,
+    NOTHING,
+    NUMBERS,
+    RESULT,
+    SET,
+    TUPLE,
+    Origin,
+    is_literal_of,
+    kind_of_origin,
+    origin_of_value,
+)
+from rekindle.frontend.usage_inference import is_assumed, learn_element, learn_item, learn_numbers
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.variable_length_tuples import is_open_tuple
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
     FLOAT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.frontend.values import SugaredTuple
 from rekindle.syntax.views import Param

@@ -9,9 +9,9 @@ from rekindle.errors import SourceRange, UndefinedNameError
 from rekindle.frontend.iterated_arguments import with_items
 from rekindle.frontend.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[FunctionRecord]] = lambda kind: ()  # noqa: E731

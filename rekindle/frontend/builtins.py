@@ -19,7 +19,7 @@ from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def

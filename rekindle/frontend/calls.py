@@ -10,24 +10,24 @@ from rekindle.frontend.arguments import emit_arguments, emit_keywords, emit_mean
 from rekindle.frontend.classes import NewObject
 from rekindle.frontend.conditions import emit_hasattr, emit_isinstance
 from rekindle.frontend.emitter import Emitter, FormHandler
-from rekindle.frontend.explaining import look_into
+from rekindle.frontend.error_diagnosis import look_into
 from rekindle.frontend.expressions import call_builtin, join_types
 from rekindle.frontend.generator_loops import elements_of
-from rekindle.frontend.inference import literal_of_dict
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterables import IterableTree, RangeValue
-from rekindle.frontend.learning import learn_from_method, learn_from_parameters
-from rekindle.frontend.library import library_function
 from rekindle.frontend.loops import FOREVER, dict_of, list_of
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import SpecialForm, ToList
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.frontend.type_inference import literal_of_dict
+from rekindle.frontend.usage_inference import learn_from_method, learn_from_parameters
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
-from rekindle.ir.call_arguments import CallArgument
 from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import convert_value
+from rekindle.ir.named_value import CallArgument
+from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import (
     INT,
     NONE,

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.inference import Reinference
 from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.special_forms import SpecialForm
 from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.type_inference import Reinference
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 
 

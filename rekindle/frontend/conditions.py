@@ -13,12 +13,12 @@ import torch
 from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions import join_types
-from rekindle.frontend.learning import learn_item
 from rekindle.frontend.operators import binary
 from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
+from rekindle.frontend.usage_inference import learn_item
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.container_literals import make_alike
 from rekindle.ir.graph import Value

@@ -9,9 +9,9 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.arguments import emit_meanings
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions import call_builtin, from_library
-from rekindle.frontend.library import library_function
 from rekindle.frontend.loops import list_of
 from rekindle.frontend.python_builtins import literal_text
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value

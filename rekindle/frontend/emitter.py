@@ -13,15 +13,15 @@ from typing import Final, Protocol, TypeVar
 from rekindle.errors import CompileError, Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.environment import Environment
 from rekindle.frontend.frames import Frame, LoopKind
-from rekindle.frontend.inference import Evidence
-from rekindle.frontend.none_errors import TYPE_ERROR
+from rekindle.frontend.none_error_messages import TYPE_ERROR
 from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
+from rekindle.frontend.type_inference import Evidence
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import (
     BOOL,
     NUMBER,

@@ -26,14 +26,14 @@ from rekindle.errors import (
 )
 from rekindle.frontend.assignedness import FLAG, Partial, join, stored_types, unassigned_text
 from rekindle.frontend.cells import Attempt
+from rekindle.frontend.error_recovery import assigned_names, deleted_names, tries_that_assign
 from rekindle.frontend.frames import Frame, LoopScope
-from rekindle.frontend.inference import Evidence, Origin, learn_from_conflict
-from rekindle.frontend.recovery import assigned_names, deleted_names, tries_that_assign
 from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
+from rekindle.frontend.type_inference import Evidence, Origin, learn_from_conflict
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
-from rekindle.ir.matching import convert_value, unpack_tuple
+from rekindle.ir.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     TENSOR,

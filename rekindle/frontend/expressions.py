@@ -11,10 +11,10 @@ from rekindle.errors import (
 )
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.explaining import look_into
+from rekindle.frontend.error_diagnosis import look_into
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.library import library_function
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import NewStyleString, ToList
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue

@@ -7,8 +7,8 @@ from enum import Enum
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import Partial
-from rekindle.frontend.inference import Origin
 from rekindle.frontend.sugared import GIVEN_UP, SugaredValue
+from rekindle.frontend.type_inference import Origin
 from rekindle.ir.graph import Block
 from rekindle.ir.types import Type
 from rekindle.syntax.tree import Tree

@@ -16,23 +16,23 @@ from functools import cache, partial
 from types import MappingProxyType
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError
-from rekindle.frontend.archive_names import ArchiveNames
+from rekindle.frontend.archive_resolver import ArchiveNames
 from rekindle.frontend.assignedness import settle_guards
 from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
-from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emitter import Emitter, SelfBinding
 from rekindle.frontend.environment import is_meaningful
-from rekindle.frontend.explaining import try_to_emit
-from rekindle.frontend.inference import Evidence, with_inference
+from rekindle.frontend.error_diagnosis import try_to_emit
 from rekindle.frontend.language import LANGUAGE
 from rekindle.frontend.local_functions import local_names
-from rekindle.frontend.none_checks import CheckedOptionals
+from rekindle.frontend.none_check_insertion import CheckedOptionals
 from rekindle.frontend.private_names import private_names
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
 from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.statements import emit_return
 from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.type_inference import Evidence, with_inference
 from rekindle.ir.graph import Graph
 from rekindle.ir.redefinition import infer_result, wanted_result
 from rekindle.ir.schema import Argument, FunctionSchema

@@ -10,9 +10,9 @@ from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.assignedness import join
 from rekindle.frontend.conditions import emit_condition
 from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.error_recovery import target_names
 from rekindle.frontend.generators import LAZY, flattened
 from rekindle.frontend.loops import generator_of, nest
-from rekindle.frontend.recovery import target_names
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.recovery import names_in, target_names
+from rekindle.frontend.error_recovery import names_in, target_names
 from rekindle.syntax.desugaring import hidden, mark_breaks, together
 from rekindle.syntax.tree import Child, Tree
 from rekindle.syntax.views import (

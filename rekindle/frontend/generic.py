@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from rekindle.errors import CompileError, InternalError, SourceRange, TypeMismatchError
 from rekindle.frontend.binding import bind_arguments
 from rekindle.frontend.insertion import insert_function_constant
-from rekindle.frontend.keywords import KeywordArguments
+from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Keywords, Parts, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
-from rekindle.ir.matching import convert_value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 
@@ -42,7 +42,7 @@ class GenericFunction:
     is_local: bool = False
     """Whether it stands within another function."""
     library_name: str = ""
-    """Of a function of :mod:`rekindle.frontend.library`, its name there."""
+    """Of a function of :mod:`rekindle.frontend.python_library`, its name there."""
     records: dict[Hashable, FunctionRecord] = field(default_factory=dict)
     """What was compiled, by the keys of what it was given."""
 
@@ -127,7 +127,7 @@ class GenericFunction:
         record = self.records.get(key)
         if record is None:
             if make_record is None:
-                raise InternalError("rekindle.frontend.specialising was not imported")
+                raise InternalError("rekindle.frontend.monomorphization was not imported")
             record = self.records[key] = make_record(self, given)
             record.library_name = self.library_name
         record.ensure_defined(range)
@@ -149,4 +149,4 @@ def inherits(type: Type, base: Type) -> bool:
 
 make_record: Callable[[GenericFunction, Given], FunctionRecord] | None = None
 """A slot: a record, still to be compiled, of a function that is given such things.
-:mod:`rekindle.frontend.specialising` fills it."""
+:mod:`rekindle.frontend.monomorphization` fills it."""

@@ -13,9 +13,9 @@ from rekindle.frontend.expressions import call_builtin, join_types
 from rekindle.frontend.generator_loops import begun, elements_of
 from rekindle.frontend.getters import ComparedBy
 from rekindle.frontend.iterables import IterableTree, RangeValue
-from rekindle.frontend.keywords import KeywordArguments
-from rekindle.frontend.library import library_function
+from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.loops import append_to, each, list_of
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.refinement import Refinements
 from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue

@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.redefinition import rely_on
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.none_errors import class_name
+from rekindle.frontend.none_error_messages import class_name
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
 
 _OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.error_recovery import names_in
 from rekindle.frontend.frames import Frame
-from rekindle.frontend.recovery import names_in
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value

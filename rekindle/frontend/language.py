@@ -12,18 +12,17 @@ from typing import Final
 from rekindle.errors import GivenUpError
 from rekindle.frontend import (
     calls,
-    collection_kinds,
     counters,
     higher_order,
-    iteration_forms,
+    library_forms,
+    python_collections,
     python_forms,
-    sequences,
     sets,
+    variable_length_tuples,
 )
 from rekindle.frontend.arithmetic import emit_binary, emit_unary
 from rekindle.frontend.assignments import assign_targets
 from rekindle.frontend.call_expressions import emit_call_expression
-from rekindle.frontend.collection_kinds import attribute_of_collection, operator_of_ordered_dicts
 from rekindle.frontend.conditions import emit_ternary
 from rekindle.frontend.counters import attribute_of_counter, operator_of_counters
 from rekindle.frontend.emitter import Emitter, ExpressionHandler, Language
@@ -31,15 +30,16 @@ from rekindle.frontend.expressions import emit_lambda, emit_select, emit_walrus
 from rekindle.frontend.literals import emit_const, emit_dict, emit_false, emit_list, emit_none, emit_string, emit_true
 from rekindle.frontend.loops import emit_comprehension
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
+from rekindle.frontend.python_collections import attribute_of_collection, operator_of_ordered_dicts
 from rekindle.frontend.python_forms import type_question
 from rekindle.frontend.python_operators import operator_of_python
-from rekindle.frontend.sequences import emit_tuple_literal, operator_of_tuples
 from rekindle.frontend.sets import attribute_of_set, emit_set, emit_set_comprehension, operator_of_sets
 from rekindle.frontend.short_circuits import emit_condition_value
 from rekindle.frontend.statements import emit_statements
 from rekindle.frontend.subscripts import emit_subscript
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
+from rekindle.frontend.variable_length_tuples import emit_tuple_literal, operator_of_tuples
 from rekindle.ir.node import Value
 from rekindle.ir.types import Type
 from rekindle.syntax.views import (
@@ -111,11 +111,11 @@ LANGUAGE: Final = Language(
     special_forms={
         **calls.FORMS,
         **higher_order.FORMS,
-        **iteration_forms.FORMS,
+        **library_forms.FORMS,
         **sets.FORMS,
-        **collection_kinds.FORMS,
+        **python_collections.FORMS,
         **counters.FORMS,
-        **sequences.FORMS,
+        **variable_length_tuples.FORMS,
         **python_forms.FORMS,
     },
     attributes=(attribute_of_counter, attribute_of_collection, attribute_of_set),

@@ -10,13 +10,13 @@ from operator import itemgetter
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions import call_builtin, emit_meanings_of, values_of
-from rekindle.frontend.keywords import table_of_functions
+from rekindle.frontend.keyword_arguments import table_of_functions
 from rekindle.frontend.loops import list_of
 from rekindle.frontend.number_containers import join_known, made_as
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple
-from rekindle.ir.matching import convert_value
 from rekindle.ir.node import Value
+from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import (
     STRING,
     TENSOR,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.error_recovery import assigned_names, walk_scope
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.recovery import assigned_names, walk_scope
 from rekindle.frontend.results import as_declared
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression

@@ -19,16 +19,16 @@ from rekindle.frontend.changing_loops import (
 )
 from rekindle.frontend.conditions import emit_condition
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.explaining import try_to_emit
+from rekindle.frontend.error_diagnosis import try_to_emit
+from rekindle.frontend.error_recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.frames import Frame, LoopKind
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
 from rekindle.frontend.kept_generators import KeptGenerator
-from rekindle.frontend.recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.set_values import is_set
 from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.matching import unpack_tuple
+from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     ANY,
     BOOL,

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 from rekindle.errors import SourceRange
 from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.call_arguments import CallArgument, can_check
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import Mismatch, plan_call
+from rekindle.ir.named_value import CallArgument, can_check
 from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.schema_matching import Mismatch, plan_call
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

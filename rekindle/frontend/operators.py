@@ -5,14 +5,14 @@ from __future__ import annotations
 from rekindle.errors import SourceRange
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.equality import are_never_equal, give_empty_literals_types
-from rekindle.frontend.none_errors import none_operand
+from rekindle.frontend.none_error_messages import none_operand
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call
 from rekindle.frontend.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction
-from rekindle.ir.matching import unpack_tuple
 from rekindle.ir.node import Value
+from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     NONE,
     ClassType,

@@ -19,7 +19,7 @@ from rekindle.frontend.higher_order import first_by, length_known
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterated_arguments import items_of
 from rekindle.frontend.loops import generator_of, list_of
-from rekindle.frontend.none_errors import class_name
+from rekindle.frontend.none_error_messages import class_name
 from rekindle.frontend.number_arithmetic import emit_extreme, is_mixed
 from rekindle.frontend.operators import present_operands
 from rekindle.frontend.python_operators import _NO_VALUES, REAL_KINDS, _int_power, is_literal, joined_element
@@ -29,9 +29,9 @@ from rekindle.frontend.special_forms import GLOBALS, NewStyleString
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.unordered import unordered_list
 from rekindle.frontend.values import SimpleValue
-from rekindle.ir.call_arguments import CallArgument
-from rekindle.ir.matching import unpack_tuple
+from rekindle.ir.named_value import CallArgument
 from rekindle.ir.node import Value
+from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

@@ -13,7 +13,7 @@ from rekindle.frontend.expressions import from_library, join_types
 from rekindle.frontend.generator_loops import among_generated, begun, first_of
 from rekindle.frontend.generators import LAZY
 from rekindle.frontend.loops import generator_of, list_of
-from rekindle.frontend.none_errors import class_name
+from rekindle.frontend.none_error_messages import class_name
 from rekindle.frontend.refinement import Condition, Refinements
 from rekindle.frontend.special_forms import CaughtException, ClassOfCaught
 from rekindle.frontend.sugared import StaticValue, SugaredValue

@@ -10,11 +10,11 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend import values
-from rekindle.frontend.library import library_function
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import DTYPE, ListType, is_open_number
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}

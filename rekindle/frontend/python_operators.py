@@ -18,7 +18,7 @@ from rekindle.frontend.number_arithmetic import (
 from rekindle.frontend.operators import binary
 from rekindle.frontend.refinement import Refinements
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import unpack_tuple
+from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

@@ -19,9 +19,9 @@ from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, unpack_tuple
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument
+from rekindle.ir.schema_matching import CallArgument, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     FLOAT,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.learning import learn_type
-from rekindle.ir.matching import convert_value
+from rekindle.frontend.usage_inference import learn_type
 from rekindle.ir.node import Value
+from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import (
     NONE,
     TENSOR,

@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, unpack_tuple
+from rekindle.ir.schema_matching import CallArgument, unpack_tuple
 from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
 
 SET_METHODS: Final = frozenset(
@@ -135,8 +135,8 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
 
 is_shown_otherwise: Callable[[Type], bool] = lambda type: False  # noqa: E731
 text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
-"""Slots: whether Python's text of such values is another one, and that text. :mod:`rekindle.frontend.shown` fills
-them."""
+"""Slots: whether Python's text of such values is another one, and that text. :mod:`rekindle.frontend.python_formatting`
+fills them."""
 
 
 def shown(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRange) -> Sequence[CallArgument]:

@@ -14,10 +14,10 @@ from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, 
 from rekindle.frontend.calls import expect_arguments
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions import call_builtin, from_library
-from rekindle.frontend.inference import SET, Origin
 from rekindle.frontend.loops import list_comprehension
 from rekindle.frontend.set_values import UnboundSetMethod, is_set
 from rekindle.frontend.sugared import Keywords, SugaredValue
+from rekindle.frontend.type_inference import SET, Origin
 from rekindle.frontend.unordered import elements_in_any_order, elements_of_value, iterables_of
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value

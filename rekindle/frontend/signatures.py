@@ -13,7 +13,7 @@ from rekindle.frontend.type_expressions import broadcast_size, parse_type_expres
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, Type, optional
-from rekindle.syntax.refusals import refuse
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import Const, Def, Expr, Param
 
 

@@ -15,7 +15,7 @@ from rekindle.frontend.set_values import shown
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

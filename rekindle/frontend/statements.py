@@ -7,26 +7,26 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.archive_names import ArchiveNames, ForkedFunction
+from rekindle.frontend.archive_resolver import ArchiveNames, ForkedFunction
 from rekindle.frontend.assignments import assign, emit_assign, emit_aug_assign
-from rekindle.frontend.attempts import caught_exception, emit_import, emit_jump, emit_try, leave_with, raise_again
-from rekindle.frontend.branches import Branch, emit_choice
+from rekindle.frontend.attribute_evaluation import expected
 from rekindle.frontend.conditions import emit_condition
 from rekindle.frontend.counters import forgets_missing
 from rekindle.frontend.emitter import Emitter, Place
-from rekindle.frontend.expectations import expected
-from rekindle.frontend.explaining import keeping_if, recover, try_to_emit
+from rekindle.frontend.error_diagnosis import keeping_if, recover, try_to_emit
+from rekindle.frontend.error_recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.expressions import from_library, local_function
-from rekindle.frontend.inference import Reinference
+from rekindle.frontend.if_statements import Branch, emit_choice
 from rekindle.frontend.loops import emit_for, emit_while, generator_of, give_up_condition
-from rekindle.frontend.recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.refinement import Condition
 from rekindle.frontend.results import as_declared
-from rekindle.frontend.sequences import text_of_value
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.subscripts import as_position, assign_slice, indices_of
 from rekindle.frontend.sugared import Call, Resolver, SugaredValue
+from rekindle.frontend.try_statements import caught_exception, emit_import, emit_jump, emit_try, leave_with, raise_again
+from rekindle.frontend.type_inference import Reinference
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.variable_length_tuples import text_of_value
 from rekindle.frontend.with_statements import enter
 from rekindle.ir.graph import Graph
 from rekindle.ir.node import Value

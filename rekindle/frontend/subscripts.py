@@ -12,14 +12,14 @@ import torch
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.conditions import constant_bool
 from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.error_recovery import names_in
 from rekindle.frontend.expressions import from_library
 from rekindle.frontend.insertion import constant_int
-from rekindle.frontend.learning import learn_item, learn_numbers
-from rekindle.frontend.library import library_function
-from rekindle.frontend.recovery import names_in
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import MagicMethod
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.tensor_indexing import IndexedTensor, read_indexed, write_indexed
+from rekindle.frontend.usage_inference import learn_item, learn_numbers
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.scalar_types import DTYPE_NUMBERS

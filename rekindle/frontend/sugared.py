@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import Type
 
 Keywords: TypeAlias = "Mapping[str, SugaredValue]"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rekindle.frontend.library import library_function
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.types import TENSOR, ListType, TensorType, optional
 

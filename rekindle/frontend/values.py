@@ -17,6 +17,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.frontend.attribute_errors import missing_attribute
 from rekindle.frontend.attribute_questions import ask_type, type_has
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.insertion import (
@@ -28,20 +29,19 @@ from rekindle.frontend.insertion import (
     is_method_operator,
     is_prim_method,
 )
-from rekindle.frontend.missing import missing_attribute
-from rekindle.frontend.none_errors import ATTRIBUTE_ERROR, TYPE_ERROR
+from rekindle.frontend.none_error_messages import ATTRIBUTE_ERROR, TYPE_ERROR
 from rekindle.frontend.number_containers import NUMBER_KINDS, as_containers_of_numbers
-from rekindle.frontend.python_kinds import as_python_has_it, gives_nothing
+from rekindle.frontend.python_result_types import as_python_has_it, gives_nothing
 from rekindle.frontend.python_signatures import call_as_python_does, takes_other_default
 from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
 from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, convert_value, match_schemas, unpack_tuple
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
 from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.schema_matching import CallArgument, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.types import (
     DEVICE,
     INT,
@@ -64,7 +64,7 @@ from rekindle.ir.types import (
     mismatch_note,
     unshaped,
 )
-from rekindle.ops.library_objects import methods_of
+from rekindle.ops.torchbind_objects import methods_of
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -440,7 +440,7 @@ method. :mod:`rekindle.scripting` fills it."""
 
 
 item_or_made: Callable[[SourceRange, Graph, Value, Value], SugaredValue] | None = None
-"""A slot: an item of a dict whose factory the program has. :mod:`rekindle.frontend.factories` fills it."""
+"""A slot: an item of a dict whose factory the program has. :mod:`rekindle.frontend.default_factories` fills it."""
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
 """A slot: what Python's values have that is no operator. :mod:`rekindle.frontend.python_methods` fills it."""

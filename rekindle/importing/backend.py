@@ -25,7 +25,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._guards import CompileContext
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rekindle.importing.compiled import CompiledGraph, new_graph
+from rekindle.importing.compiled_graphs import CompiledGraph, new_graph
 from rekindle.importing.decompositions import decompositions
 from rekindle.importing.functions import function_of
 from rekindle.importing.lowering import lowered

@@ -13,7 +13,7 @@ from torch._higher_order_ops.scan import scan_op
 from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled
 
 from rekindle.errors import CaptureError
-from rekindle.importing.reader import CALLS, Meaning, Reader, as_list, reads
+from rekindle.importing.fx_importer import CALLS, Meaning, Reader, as_list, reads
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, TENSOR, ListType, Type, optional, unify
 from rekindle.tracing.grad_mode import enter_mode, exit_mode

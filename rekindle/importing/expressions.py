@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import sympy  # type: ignore[import-untyped]
 
-from rekindle.importing.reader import Meaning, Reader
+from rekindle.importing.fx_importer import Meaning, Reader
 from rekindle.ir.graph import Value
 
 

@@ -10,11 +10,11 @@ from torch import fx
 from torch._higher_order_ops.effects import with_effects
 
 import rekindle.importing.operators
-import rekindle.importing.scalars  # noqa: F401  (they fill the table of what reads calls)
+import rekindle.importing.symbolic_scalars  # noqa: F401  (they fill the table of what reads calls)
 from rekindle.errors import CaptureError
 from rekindle.importing.control_flow import leave_modes
+from rekindle.importing.fx_importer import Handler, Meaning, Reader, as_list
 from rekindle.importing.python_calls import python_call
-from rekindle.importing.reader import Handler, Meaning, Reader, as_list
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
 from rekindle.program.compilation_unit import CompilationUnit

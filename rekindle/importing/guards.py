@@ -20,9 +20,9 @@ from torch.export.graph_signature import ConstantArgument
 from torch.utils._sympy.solve import try_solve
 
 from rekindle.importing.expressions import Unreadable, guard_value, value_of_expression
+from rekindle.importing.fx_importer import Reader
 from rekindle.importing.operators import check
-from rekindle.importing.reader import Reader
-from rekindle.importing.structures import Leaf
+from rekindle.importing.pytrees import Leaf
 from rekindle.ir.graph import Value
 
 _SMALLEST: Final = 2

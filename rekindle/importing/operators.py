@@ -10,12 +10,12 @@ from torch import fx
 from torch._ops import OpOverload
 
 from rekindle.errors import CaptureError, SchemaError
-from rekindle.importing import reader as _reader
-from rekindle.importing.reader import Meaning, Reader, name_of, reads
+from rekindle.importing import fx_importer as _reader
+from rekindle.importing.fx_importer import Meaning, Reader, name_of, reads
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import CallArgument, CallPlan, Mismatch, insert_operator_node, match_schemas, plan_call
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema_matching import CallArgument, CallPlan, Mismatch, insert_operator_node, match_schemas, plan_call
 from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, OptionalType, Type, without_none
 
 aten: Final = torch.ops.aten

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from rekindle.importing.reader import Meaning, Reader
+from rekindle.importing.fx_importer import Meaning, Reader
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Value
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, Type

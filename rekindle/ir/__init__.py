@@ -3,8 +3,8 @@
 # Graphs are printed, call operators, and yield builders by way of slots that these modules fill.
 from rekindle.ir import (
     building as building,
-    matching as matching,
     printer as printer,
     registry as registry,
+    schema_matching as schema_matching,
     transaction as transaction,
 )

@@ -24,8 +24,8 @@ from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import AttributeValue, constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.node import AnyValue, value_of
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import ListType, TupleType, Type, unify_all
 
 Arguments = Sequence[CallArgument]

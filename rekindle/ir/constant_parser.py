@@ -16,7 +16,7 @@ from rekindle.errors import ParseError
 from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_attribute
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.literals import read_number, read_string
-from rekindle.ir.tensor_text import format_tensor, is_tensor_text
+from rekindle.ir.tensor_printer import format_tensor, is_tensor_text
 from rekindle.ir.type_parser import MAX_DEPTH, TypeReader
 from rekindle.ir.types import (
     ANY,

@@ -348,7 +348,7 @@ class Graph:
         Raises:
             SchemaError: no overload fits; the message tells why each does not.
         """
-        assert _insert_call is not None, "rekindle.ir.matching was not imported"
+        assert _insert_call is not None, "rekindle.ir.schema_matching was not imported"
         return _insert_call(self, kind, arguments, keywords or {}, range)
 
     def insert_constant(self, value: object, type: Type | None = None, range: SourceRange = UNKNOWN_RANGE) -> Value:

@@ -30,8 +30,8 @@ from rekindle.errors import UNKNOWN_RANGE, ParseError, Source, SourceRange
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.constant_parser import ConstantReader, GivenTensors
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.printer import CONSTANT_ARGUMENTS, PYTHON_CALL, SUBGRAPH
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.type_parser import Resolver, TypeReader
 from rekindle.ir.types import (
     TENSOR,

@@ -33,7 +33,7 @@ from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.literals import format_complex, format_float, format_string
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.tensor_text import TENSOR_LIST, format_tensor, is_tensor_text
+from rekindle.ir.tensor_printer import TENSOR_LIST, format_tensor, is_tensor_text
 from rekindle.ir.types import (
     ANY,
     AnyType,

@@ -22,7 +22,7 @@ from rekindle.ir.types import ClassType, DictType, ListType, Type, join_contents
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
-    from rekindle.ir.records import FunctionRecord
+    from rekindle.ir.graph_function import FunctionRecord
 
 
 class Redefinition(BaseException):

@@ -27,8 +27,8 @@ import torch
 
 from rekindle.errors import ParseError, Source
 from rekindle.ir.constants import OpaqueConstant
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.literals import read_number, read_string
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import WILDCARD, AliasInfo
 from rekindle.ir.types import (
     ANY,

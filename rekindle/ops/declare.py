@@ -22,7 +22,7 @@ from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Invocation, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
-from rekindle.ops.order import ORDER
+from rekindle.ops.overload_order import ORDER
 
 MakeOperation = Callable[[Node], Operation]
 

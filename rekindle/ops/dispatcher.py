@@ -20,7 +20,7 @@ from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import ListType
 from rekindle.ops.aliasing import HIDDEN_WRITES, passes_on
-from rekindle.ops.direct import DIRECT, IN_PIECES, SPREADS
+from rekindle.ops.fast_paths import DIRECT, IN_PIECES, SPREADS
 
 
 class _DispatcherIndex:

@@ -6,9 +6,9 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ops.declare import implements, implements_for_node
 
 TRIED: Final = "<tried>"

@@ -52,7 +52,7 @@ from rekindle.ir.types import (
     VarType,
     kept_type,
 )
-from rekindle.ops.library_objects import class_of_library_object
+from rekindle.ops.torchbind_objects import class_of_library_object
 
 # ------------------------------------------------------------------------------------------------------------- objects
 

@@ -1,7 +1,6 @@
 """Graph to graph: one file a pass."""
 
 from rekindle.passes.annotate_warns import AnnotateWarns as AnnotateWarns
-from rekindle.passes.base import Pass as Pass, PassManager as PassManager, run_passes as run_passes
 from rekindle.passes.batch_mm import BatchMM as BatchMM
 from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
 from rekindle.passes.canonicalize_ops import CanonicalizeOps as CanonicalizeOps
@@ -32,6 +31,7 @@ from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimple
 from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
 from rekindle.passes.pack_weights import PackWeights as PackWeights
 from rekindle.passes.parallelize import Parallelize as Parallelize
+from rekindle.passes.pass_manager import Pass as Pass, PassManager as PassManager, run_passes as run_passes
 from rekindle.passes.peephole import Peephole as Peephole
 from rekindle.passes.rank_of_operands import RankOfOperands as RankOfOperands
 from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout

@@ -22,7 +22,7 @@ from typing import Final
 from rekindle.errors.log import GRAPH_UPDATE
 from rekindle.ir.graph import Node
 from rekindle.ir.printer import print_head
-from rekindle.passes.environment import settings
+from rekindle.passes.debug_settings import settings
 
 
 @dataclass(slots=True)

@@ -29,10 +29,10 @@ from rekindle.errors import GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import Type
-from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool, constant_int, constant_key, is_constant, value_of
 from rekindle.passes.dead_code_elimination import DeadCodeElimination, remove_carried
+from rekindle.passes.pass_manager import run_nested
 
 _LEFT_ALONE = frozenset(
     {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}

@@ -28,10 +28,10 @@ from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import DictType, FunctionType, ListType, TensorType, TupleType, Type
-from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import value_of
 from rekindle.passes.dead_code_elimination import DeadCodeElimination
+from rekindle.passes.pass_manager import run_nested
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes.changes import may_change
 

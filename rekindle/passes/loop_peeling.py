@@ -21,11 +21,11 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TENSOR, TensorType, number_beside_tensor
-from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
 from rekindle.passes.constant_propagation import ConstantPropagation
 from rekindle.passes.constants import constant_bool, constant_int
 from rekindle.passes.loop_unrolling import size_of
+from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.peephole import Peephole
 
 

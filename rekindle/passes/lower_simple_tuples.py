@@ -14,10 +14,10 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TupleType
-from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_int
 from rekindle.passes.dead_code_elimination import DeadCodeElimination
+from rekindle.passes.pass_manager import run_nested
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ An addition to what a convolution alone gives (``x + conv(y)``, the way round a 
 Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
 mind. What looks at the order of a result in memory gets it in the order that it had.
 
-What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.packed`.
+What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.onednn_ops`.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ from typing import ClassVar, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import TensorType
-from rekindle.passes.base import run_nested
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool
 from rekindle.passes.dead_code_elimination import DeadCodeElimination
+from rekindle.passes.pass_manager import run_nested
 
 _BROADCASTING: Final = frozenset(
     f"aten::{name}"

@@ -10,7 +10,7 @@ from weakref import ref
 import torch
 
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
 from rekindle.runtime import executor

@@ -17,7 +17,7 @@ from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Property, Type, keep_type
 from rekindle.program.calling import call

@@ -10,9 +10,9 @@ from typing import Any
 from rekindle.errors import CompileError, Diagnostics, GivenUpError, Source, SourceRange
 from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.values import FunctionValue
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.program.classes import (

@@ -17,22 +17,22 @@ from rekindle.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from rekindle.frontend import specialising
-from rekindle.frontend.archive_names import ArchiveNames
+from rekindle.frontend import monomorphization
+from rekindle.frontend.archive_resolver import ArchiveNames
 from rekindle.frontend.closures import CLOSURES
-from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known, emit_body
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.signatures import Signature, Told, read_signature
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
-from rekindle.passes.base import chosen_verifier
 from rekindle.passes.inlining import inline
+from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
 from rekindle.syntax.views import Def, Param
@@ -81,7 +81,7 @@ def define_function(
         graph, schema = emit_body(
             definition, signature, resolver, diagnostics, self_binding, record.declare, known or {}
         )
-        specialising.check_recursion(record, schema.returns[0].type)
+        monomorphization.check_recursion(record, schema.returns[0].type)
     except BaseException:
         record.declare(None)
         raise
@@ -188,5 +188,5 @@ def _free_name(name: str) -> str:
     return unique_name(f"__torch__.{name}")
 
 
-specialising.finish = clean_up
-specialising.free_name = _free_name
+monomorphization.finish = clean_up
+monomorphization.free_name = _free_name

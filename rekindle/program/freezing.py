@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 from rekindle.analysis.attribute_writes import Slot, nodes_within, slot_of, written_attributes
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, Type
-from rekindle.ops.packed import CAN_PACK
+from rekindle.ops.onednn_ops import CAN_PACK
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -42,9 +42,9 @@ from rekindle.passes import (
 from rekindle.passes.freezing import can_be_constant
 from rekindle.program.frozen_module import FrozenModule, InferenceModule
 from rekindle.program.module import ScriptModule
-from rekindle.program.module_values import ModuleValues, is_class
 from rekindle.program.names import unique_name
 from rekindle.program.snapshots import as_constant, copy_constants, objects_in, snapshot
+from rekindle.program.submodule_values import ModuleValues, is_class
 
 SIMPLIFICATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),

@@ -14,7 +14,7 @@ from rekindle.analysis.effects import OWN_GRAPH
 from rekindle.frontend.classes import ObjectBinding
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, TensorType, Type
 from rekindle.passes import Pass, run_passes
 from rekindle.program.module import ScriptModule

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
-from rekindle.program import showing
+from rekindle.program import public_names
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
@@ -66,11 +66,11 @@ class _Compiled:
 
     def show(self, /, *args: Any, **kwargs: Any) -> Any:
         """The page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are any."""
-        return showing.public("show")(self, *args, **kwargs)
+        return public_names.public("show")(self, *args, **kwargs)
 
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
         """How long each node takes in calls with these arguments: see :func:`rekindle.measure`."""
-        return showing.public("measure")(self, *args, **kwargs)
+        return public_names.public("measure")(self, *args, **kwargs)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""

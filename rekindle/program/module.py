@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program import calling as program_calling

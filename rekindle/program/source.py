@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rekindle.frontend.python_printer import PythonPrinter
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 
 
 class Constants(SimpleNamespace):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.archive_names import ArchiveNames, no_functions, no_schemas
+from rekindle.frontend.archive_resolver import ArchiveNames, no_functions, no_schemas
 from rekindle.frontend.classes import InitBinding, ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.interfaces import interface_schema
@@ -16,7 +16,7 @@ from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.type_parser import custom_class
 from rekindle.ir.types import (
@@ -30,7 +30,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.program.class_texts import ClassText, check_tuple, definitions_in, read_class
+from rekindle.program.class_definitions import ClassText, check_tuple, definitions_in, read_class
 from rekindle.program.classes import give_python_class
 from rekindle.program.context_effects import give_effect
 from rekindle.program.definition import define_function

@@ -19,7 +19,7 @@ import torch
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import ArgumentError
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,

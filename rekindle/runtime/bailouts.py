@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import Type
 from rekindle.ops.profiling import guard_test
 from rekindle.passes.bailout_graphs import bailout_graph

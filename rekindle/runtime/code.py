@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.graph import Graph
+from rekindle.runtime.basic_blocks import Segment, Step, segments_of
 from rekindle.runtime.hot_loops import HotLoops
 from rekindle.runtime.instructions import Instruction, Opcode, describe_constant
 from rekindle.runtime.lowering import lower
-from rekindle.runtime.segments import Segment, Step, segments_of
 
 
 class Code:

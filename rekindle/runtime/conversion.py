@@ -46,7 +46,7 @@ from rekindle.ir.types import (
     kept_type,
     union_members,
 )
-from rekindle.ops.library_objects import class_of_library_object
+from rekindle.ops.torchbind_objects import class_of_library_object
 from rekindle.ops.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
 from rekindle.runtime.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
 

@@ -6,9 +6,9 @@ import weakref
 from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError
-from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.verifier import verify
 from rekindle.passes.inlining import called_function
 from rekindle.runtime.code import Code

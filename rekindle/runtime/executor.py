@@ -13,20 +13,20 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
-from rekindle.ir import execution
+from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ops import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.futures import Future
 from rekindle.runtime.interpreter import InterpreterState, places_of
-from rekindle.runtime.native import NativeStrategy, native_pipeline, native_version
+from rekindle.runtime.native_strategy import NativeStrategy, native_pipeline, native_version
 from rekindle.runtime.plan import running_plan
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.specializing import SpecializingStrategy, pipeline_for
+from rekindle.runtime.simple_strategy import SpecializingStrategy, pipeline_for
 from rekindle.runtime.subscript_errors import word_as_python_does
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import foreign_frames, traceback_through
@@ -109,11 +109,11 @@ def _traceback(error: BaseException) -> TracebackType | None:
 
 
 def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
-    """See :func:`rekindle.ir.execution.callable_of`."""
+    """See :func:`rekindle.ir.subgraph_execution.callable_of`."""
     return (native_version if optimized else Version.of)(graph, name).function
 
 
-execution.runner = callable_of
+subgraph_execution.runner = callable_of
 
 
 def _word(error: BaseException) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.ir.graph import Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.registry import Operation
 
 

@@ -14,16 +14,16 @@ from types import TracebackType
 from typing import Any, Final
 
 from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassType
 from rekindle.ops.asynchrony import Await, Call
 from rekindle.runtime.bailouts import Bailout
+from rekindle.runtime.basic_blocks import Registers, Segment, Step
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
 from rekindle.runtime.executable import code_of
 from rekindle.runtime.futures import block_until_done
 from rekindle.runtime.instructions import Instruction, Opcode
-from rekindle.runtime.segments import Registers, Segment, Step
 from rekindle.runtime.subscript_errors import word_as_python_does
 from rekindle.runtime.tasks import launch
 from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through

@@ -22,7 +22,7 @@ from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.errors import InternalError, SchemaError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase

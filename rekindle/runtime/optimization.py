@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.graph import Graph
 from rekindle.passes import Pass, PassManager
-from rekindle.passes.base import Observer
 from rekindle.passes.changes import ChangeLog
-from rekindle.passes.environment import settings
+from rekindle.passes.debug_settings import settings
+from rekindle.passes.pass_manager import Observer
 
 
 @cache

@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any
 
 from rekindle.analysis.effects import RUNS_NOW
-from rekindle.ir.collection import no_collection
-from rekindle.ir.execution import Provisional
+from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.subgraph_execution import Provisional
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code

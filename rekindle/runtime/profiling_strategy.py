@@ -22,9 +22,9 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE
-from rekindle.frontend.depth import room_to_recurse
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import COMPILING, FunctionRecord
+from rekindle.ir.graph_function import COMPILING, FunctionRecord
 from rekindle.ir.types import unshaped
 from rekindle.passes import (
     CommonSubexpressionElimination,

@@ -30,7 +30,7 @@ from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, STRING, TENSOR, TensorT
 from rekindle.ops.lists import append, set_item
 from rekindle.ops.objects import module_table
 from rekindle.ops.scalars import derive_index, range_length
-from rekindle.runtime.folding import Uses, foldable
+from rekindle.runtime.expression_folding import Uses, foldable
 from rekindle.runtime.instructions import Instruction, Opcode, copy_constant
 
 MOST_LOOPS: Final = 15

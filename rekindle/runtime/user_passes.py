@@ -14,7 +14,7 @@ from rekindle.errors import VerificationError
 from rekindle.ir.graph import Graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import DeadCodeElimination, Pass
-from rekindle.passes.base import run_nested
+from rekindle.passes.pass_manager import run_nested
 from rekindle.runtime.executable import forget_strategies
 
 Stage = Literal["start", "end"]

@@ -5,7 +5,7 @@ Importing it fills the slots that the floors below leave open for what knows Pyt
 
 import rekindle.scripting.classes
 import rekindle.scripting.context_managers
-import rekindle.scripting.frames
+import rekindle.scripting.frame_resolver
 import rekindle.scripting.modules
 import rekindle.scripting.tensor_methods
 import rekindle.scripting.type_info  # noqa: F401

@@ -37,7 +37,7 @@ from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
 from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
@@ -63,11 +63,11 @@ from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import MethodOfObject
 from rekindle.scripting.init_parameters import learn_parameters, shown_parameters
 from rekindle.scripting.interfaces import check_implements, is_interface
-from rekindle.scripting.markers import is_left_to_python
-from rekindle.scripting.open_parameters import open_parameters
+from rekindle.scripting.modifiers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
 from rekindle.scripting.resolver import PythonResolver, closure_of
+from rekindle.scripting.untyped_parameters import open_parameters
 
 _NO_SCRIPT_CLASSES: Final = (
     *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),

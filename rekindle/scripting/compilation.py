@@ -15,7 +15,7 @@ from rekindle.frontend.functions import Known
 from rekindle.frontend.signatures import Told
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
@@ -23,8 +23,8 @@ from rekindle.scripting import functions
 from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
 from rekindle.scripting.constants import plain
 from rekindle.scripting.decorators import forwarding, unwrapped, within_managers
-from rekindle.scripting.open_parameters import closed
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.untyped_parameters import closed
 from rekindle.syntax.python_ast import function_def
 from rekindle.syntax.views import Def, Expr, Param
 

@@ -18,10 +18,10 @@ from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, MethodValue, SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument, match_schemas
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema_matching import CallArgument, match_schemas
 from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
 from rekindle.program.module import ObjectBinding
 from rekindle.program.names import qualified_name

@@ -16,7 +16,7 @@ import torch._jit_internal as _marks
 import torch.nn.functional as F
 
 from rekindle.errors import InternalError
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.overloads import overloads_of

@@ -13,16 +13,16 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import TENSOR, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.compilation import annotated_types, default_arguments
 from rekindle.scripting.decorators import unwrapped, within_managers
-from rekindle.scripting.open_parameters import open_parameters, without_open
 from rekindle.scripting.overloads import overloads_of
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.untyped_parameters import open_parameters, without_open
 from rekindle.syntax.python_ast import function_def
 
 _KEPT: Final = "__rekindle_generic__"

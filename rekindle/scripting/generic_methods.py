@@ -12,8 +12,8 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Call, Keywords, SugaredValue
 from rekindle.frontend.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.scripting.decorators import unwrapped
 from rekindle.scripting.generic_functions import call_bound, fits_assumptions, make_generic, says_too_little
 from rekindle.scripting.module_types import ConcreteModuleType

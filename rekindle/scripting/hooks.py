@@ -24,8 +24,8 @@ from rekindle.errors import NotScriptableError, SchemaError, SourceRange, TypeMi
 from rekindle.frontend.sugared import Call, SugaredValue
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, unpack_tuple
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import CallArgument, unpack_tuple
 from rekindle.ir.types import NONE, TupleType, Type, unshaped, without_none
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.module_types import ConcreteModuleType

@@ -15,12 +15,12 @@ from types import ModuleType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.library import library_function
 from rekindle.frontend.number_dispatch import emit_for_tensor_and_number
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.sugared import Call, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
-from rekindle.ir.call_arguments import CallArgument
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.named_value import CallArgument
 from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members, present
 from rekindle.scripting.builtin_table import builtin_kind
 

@@ -20,7 +20,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
@@ -30,13 +30,13 @@ from rekindle.scripting.annotations import class_annotations, find_type, is_fina
 from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.class_keys import class_key, constant_key
 from rekindle.scripting.constants import is_constant
-from rekindle.scripting.declarations import declared_in_init
 from rekindle.scripting.functions import function_behind
-from rekindle.scripting.inference import NotInferable, infer
-from rekindle.scripting.markers import Attribute
+from rekindle.scripting.init_annotations import declared_in_init
 from rekindle.scripting.math_functions import math_name
+from rekindle.scripting.modifiers import Attribute
 from rekindle.scripting.python_objects import is_known
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.value_types import NotInferable, infer
 
 
 class Container(Enum):

@@ -19,33 +19,33 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
-from rekindle.frontend.choices import Choice
 from rekindle.frontend.insertion import constant_int, insert_get_attribute
+from rekindle.frontend.runtime_dispatch import Choice
 from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, MethodValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
 from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
+from rekindle.scripting.dynamic_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
 from rekindle.scripting.empty_attributes import empty_slot
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import FixedMethod, GenericMethod, made_for
 from rekindle.scripting.hooks import HookedCall
-from rekindle.scripting.made_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
-from rekindle.scripting.markers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.math_functions import math_function
+from rekindle.scripting.modifiers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, overloads_of_method
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
-from rekindle.scripting.refusals import correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.unusable_values import correction, did_you_mean
 
 _NO_ATTRIBUTE: Final = object()
 _EMPTY: Final = PythonResolver()

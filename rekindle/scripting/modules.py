@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program import module as program_module
 from rekindle.program.calling import fit_value
@@ -25,7 +25,7 @@ from rekindle.scripting.empty_attributes import refusals_of
 from rekindle.scripting.generic_functions import may_be_generic
 from rekindle.scripting.generic_methods import was_specialised
 from rekindle.scripting.hooks import declare_hooks
-from rekindle.scripting.markers import Attribute, Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.module_types import ConcreteModuleType, Container, forget_prepared, module_type_of, prepared
 from rekindle.scripting.module_values import (
     ModuleBinding,

@@ -12,10 +12,10 @@ from rekindle.frontend.sugared import Call, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, match_schemas
 from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema_matching import CallArgument, match_schemas
 from rekindle.ir.types import ANY, TENSOR, Type, holds_set
-from rekindle.scripting.markers import Modifier, modifier_of
+from rekindle.scripting.modifiers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def
 
 

@@ -16,13 +16,13 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.choices import Choice
+from rekindle.frontend.runtime_dispatch import Choice
 from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
-from rekindle.scripting.refusals import UnusableValue, did_you_mean
+from rekindle.scripting.unusable_values import UnusableValue, did_you_mean
 
 _ABSENT: Final = object()
 

@@ -22,10 +22,10 @@ from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
@@ -35,11 +35,11 @@ from rekindle.scripting.autograd_functions import AppliedFunction, FunctionClass
 from rekindle.scripting.builtin_table import builtin_kind
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
-from rekindle.scripting.markers import is_left_to_python
+from rekindle.scripting.modifiers import is_left_to_python
 from rekindle.scripting.python_calls import PythonFunctionValue
 from rekindle.scripting.python_objects import BoundFunction, PythonObject, is_known
-from rekindle.scripting.refusals import UnusableValue, correction, did_you_mean
 from rekindle.scripting.special_names import SPECIAL
+from rekindle.scripting.unusable_values import UnusableValue, correction, did_you_mean
 
 ClassHook = Callable[[type, SourceRange], SugaredValue | None]
 CLASS_VALUE_HOOKS: list[ClassHook] = []

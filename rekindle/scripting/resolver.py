@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend import attempts, statements
+from rekindle.frontend import statements, try_statements
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
@@ -141,7 +141,7 @@ def _part_of(package: Any, name: str) -> Any:
         raise ImportError(f"cannot import name '{name}' from '{package.__name__}'") from error
 
 
-attempts.import_object = _import
+try_statements.import_object = _import
 
 
 def _define(resolver: Resolver, statement: LocalClass, graph: Graph) -> SugaredValue:

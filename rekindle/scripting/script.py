@@ -15,7 +15,7 @@ import torch
 import rekindle.scripting.compilation
 import rekindle.scripting.generic_functions  # noqa: F401  (fills the slot of rekindle.scripting.python_values)
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.tracebacks import KEEP_INTERNAL_FRAMES
@@ -23,7 +23,7 @@ from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tupl
 from rekindle.scripting.classes import compile_class
 from rekindle.scripting.functions import boolean_dispatch_of, function_behind, mark_as_compiled_if_tracing, records_of
 from rekindle.scripting.interfaces import interface_type, is_interface
-from rekindle.scripting.markers import is_left_to_python, is_tracing
+from rekindle.scripting.modifiers import is_left_to_python, is_tracing
 from rekindle.scripting.modules import script_module
 
 P = ParamSpec("P")

@@ -17,13 +17,13 @@ from typing import Any, Final
 import torch
 import torch.overrides
 
-from rekindle.frontend.library import library_function
+from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
 from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
-from rekindle.scripting import markers
+from rekindle.scripting import modifiers
 from rekindle.scripting.library_calls import LIBRARY_CALLS
 from rekindle.scripting.math_functions import math_functions
 
@@ -63,9 +63,9 @@ def _constant_functions() -> list[tuple[Any, object]]:
     """Functions with the answer that they give in compiled code."""
     answers: list[tuple[Any, object]] = [
         (torch._jit_internal.is_scripting, True),
-        (markers.is_scripting, True),
+        (modifiers.is_scripting, True),
         (torch.jit.is_tracing, False),  # type: ignore[attr-defined]
-        (markers.is_tracing, False),
+        (modifiers.is_tracing, False),
         (torch.compiler.is_compiling, False),
         (torch.compiler.is_dynamo_compiling, False),
         (torch.compiler.is_exporting, False),
@@ -122,9 +122,9 @@ def _written() -> dict[int, SugaredValue]:
 def _special() -> dict[int, SugaredValue]:
     table: dict[int, SugaredValue] = {
         id(torch.jit.annotate): ANNOTATE,
-        id(markers.annotate): ANNOTATE,
+        id(modifiers.annotate): ANNOTATE,
         id(torch.jit.isinstance): ISINSTANCE,
-        id(markers.isinstance_): ISINSTANCE,
+        id(modifiers.isinstance_): ISINSTANCE,
         id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
         id(torch.jit.fork): FORK,
         id(asynchrony.fork): FORK,

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rekindle.errors import CompileError, ParseError, Source, SourceRange
-from rekindle.syntax.depth import MAX_DEPTH, too_deep
 from rekindle.syntax.lexer import EOF, IDENT, KEYWORDS, NEWLINE, NUMBER, PYTHON, STRING, Lexer, Token
-from rekindle.syntax.refusals import refuse
+from rekindle.syntax.nesting_limit import MAX_DEPTH, too_deep
 from rekindle.syntax.strings import Field, read_literal
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Apply,
     Attribute,

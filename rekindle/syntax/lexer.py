@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from rekindle.errors import ParseError, Source, SourceRange
-from rekindle.syntax.depth import MAX_DEPTH, too_deep
+from rekindle.syntax.nesting_limit import MAX_DEPTH, too_deep
 from rekindle.syntax.strings import string_end
 
 IDENT = "IDENT"

@@ -12,12 +12,12 @@ from functools import partial
 from typing import TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, ParseError, Source, SourceRange
-from rekindle.syntax.depth import too_deep
 from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
-from rekindle.syntax.refusals import refuse
+from rekindle.syntax.nesting_limit import too_deep
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Assert,
     Assign,

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from rekindle.errors import Diagnostics, NotScriptableError, Source
-from rekindle.syntax.depth import too_deep
 from rekindle.syntax.lambdas import lambda_def
 from rekindle.syntax.live_source import describe, source_of
+from rekindle.syntax.nesting_limit import too_deep
 from rekindle.syntax.python_expressions import Places
 from rekindle.syntax.python_statements import StatementBuilder
-from rekindle.syntax.refusals import refuse
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import ClassDef, Def
 
 

@@ -14,7 +14,7 @@ from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.expression_parser import ExpressionParser
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_names import names_bound_by
-from rekindle.syntax.refusals import refuse
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Apply,
     Attribute,

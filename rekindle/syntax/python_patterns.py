@@ -22,8 +22,8 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.syntax.desugaring import hidden, together
 from rekindle.syntax.python_expressions import ExpressionBuilder
-from rekindle.syntax.refusals import refuse
 from rekindle.syntax.tree import Tree
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Apply,
     Assign,

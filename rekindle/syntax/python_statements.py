@@ -20,8 +20,8 @@ from rekindle.syntax.python_names import (
     parameters_of,
 )
 from rekindle.syntax.python_patterns import match_statement
-from rekindle.syntax.refusals import refuse
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
+from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Assert,
     Assign,

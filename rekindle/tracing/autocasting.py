@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.tracing.recorder import Recorder
 
 _DEVICES: Final = ("cpu", "cuda", "xpu", "mps")

@@ -9,18 +9,18 @@ import torch
 
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import CallArgument, match_schemas
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import CallArgument, match_schemas
 from rekindle.ir.types import FunctionType
 from rekindle.program.calling import runner_of
 from rekindle.program.module import ScriptModule
-from rekindle.scripting import markers
+from rekindle.scripting import modifiers
 from rekindle.tracing import active, autocasting
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.numbers import all_plain
-from rekindle.tracing.places import current_place, users_place
 from rekindle.tracing.recorder import Recorder
 from rekindle.tracing.report import Baked
+from rekindle.tracing.source_locations import current_place, users_place
 
 
 def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -87,4 +87,4 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
 
 
 active.intercept_call = _record
-markers.trace_is_recorded = lambda: active_recorder() is not None
+modifiers.trace_is_recorded = lambda: active_recorder() is not None

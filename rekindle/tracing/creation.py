@@ -9,8 +9,8 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.matching import CallArgument
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.recorder import WRITE, Recorder
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import torch
 
-from rekindle.tracing.places import innermost_frame
+from rekindle.tracing.source_locations import innermost_frame
 
 _Position = tuple[int, int, int, int]
 """Of a piece of source: first and last line from 1, first and last column in bytes."""

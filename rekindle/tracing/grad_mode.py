@@ -21,7 +21,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR
 from rekindle.scripting.context_managers import class_type_of
 from rekindle.tracing.active import active_recorder
-from rekindle.tracing.places import current_place
+from rekindle.tracing.source_locations import current_place
 
 
 @dataclass(slots=True, eq=False)

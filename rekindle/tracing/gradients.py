@@ -12,8 +12,8 @@ import torch
 
 from rekindle.errors import TracingError
 from rekindle.tracing.active import active_recorder
-from rekindle.tracing.places import users_place
 from rekindle.tracing.recorder import Recorder
+from rekindle.tracing.source_locations import users_place
 
 
 def run_backward(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,15 +16,15 @@ import torch
 from rekindle.errors import SchemaError, TracingError, UndefinedNameError
 from rekindle.frontend.tensor_attributes import TENSOR_CASTS
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import NONE
 from rekindle.scripting.builtin_table import builtin_kind, is_operator
 from rekindle.tracing import autocasting, creation
 from rekindle.tracing.autocasting import Casts
 from rekindle.tracing.creation import as_in_schema
-from rekindle.tracing.places import is_foreign_code, users_place
 from rekindle.tracing.recorder import ATTRIBUTE, Recorder
 from rekindle.tracing.report import Baked
+from rekindle.tracing.source_locations import is_foreign_code, users_place
 from rekindle.tracing.subscripts import record_getitem, record_setitem
 
 Arguments = tuple[Any, ...]

@@ -19,9 +19,9 @@ from rekindle.tracing import grad_mode
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.gradients import run_backward
 from rekindle.tracing.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, plain
-from rekindle.tracing.places import current_place
 from rekindle.tracing.recorder import description
 from rekindle.tracing.report import Baked
+from rekindle.tracing.source_locations import current_place
 
 Wrapper = Callable[[Any], Any]
 

@@ -12,14 +12,14 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
 from rekindle.tracing.dtypes import DtypeOrigins
 from rekindle.tracing.grad_mode import GradMode
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
-from rekindle.tracing.places import current_place, module_in_torch, users_place
 from rekindle.tracing.report import Baked, TraceReport
+from rekindle.tracing.source_locations import current_place, module_in_torch, users_place
 
 SCOPE: Final = "prim::TracedModuleForward"
 """The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""

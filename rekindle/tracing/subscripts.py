@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.graph import Value
-from rekindle.ir.matching import CallArgument
+from rekindle.ir.schema_matching import CallArgument
 from rekindle.ir.types import TENSOR, ListType, optional
 from rekindle.tracing.recorder import Recorder
 

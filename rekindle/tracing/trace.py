@@ -14,7 +14,7 @@ import torch
 import rekindle.tracing.compiled_calls  # noqa: F401  (fills the slots of the floors below)
 from rekindle.errors import UNKNOWN_RANGE, TracingError
 from rekindle.ir.graph import Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
@@ -22,13 +22,13 @@ from rekindle.tracing import autocasting
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import check_graphs, check_results, copy_of
 from rekindle.tracing.creation import settle_constants
+from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods
 from rekindle.tracing.interception import watching
+from rekindle.tracing.module_state import ModuleState, state_kept
 from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
+from rekindle.tracing.pytrees import enter, leave, type_of_example
 from rekindle.tracing.recorder import Recorder, TracerWarning
 from rekindle.tracing.report import Baked, TraceReport
-from rekindle.tracing.scopes import lower_to_function, lower_to_methods
-from rekindle.tracing.state import ModuleState, state_kept
-from rekindle.tracing.structure import enter, leave, type_of_example
 
 _T = TypeVar("_T")
 

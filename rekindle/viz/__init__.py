@@ -2,4 +2,4 @@
 
 from rekindle.viz.page import Page as Page, Stage as Stage, page as page
 from rekindle.viz.svg import to_svg as to_svg
-from rekindle.viz.texts import to_dot as to_dot, to_mermaid as to_mermaid
+from rekindle.viz.text_formats import to_dot as to_dot, to_mermaid as to_mermaid

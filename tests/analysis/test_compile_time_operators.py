@@ -11,7 +11,7 @@ backward graphs that PyTorch's autograd is given, and the program for a batch. W
   measures its tensors by their meta kernels (:mod:`rekindle.archive.budget`). Neither compiles anything. What an export
   compiles before, it compiles as a call does.
 - When a program first calls a kernel, and not before, the layout of Tensors in memory is read from a few that are made
-  for this (:mod:`rekindle.codegen.llvm.tensor_objects`), once in a process. It has nothing to do with any program.
+  for this (:mod:`rekindle.codegen.llvm.tensor_abi`), once in a process. It has nothing to do with any program.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import rekindle
 from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs, differentiate
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType, Type
 from rekindle.passes import CanonicalizeOps, Inlining, inline, run_passes
 from rekindle.runtime.executor import with_strategy

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.errors import ArgumentError
-from rekindle.ir import execution
+from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.passes import ConstantPooling, ConstantPropagation, DeadCodeElimination, Inlining, Pass
 from rekindle.passes.changes import may_change
@@ -177,7 +177,7 @@ def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     def swapped(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
         return lambda *inputs: InterpreterState(Code(graph, name)).run(inputs[::-1])
 
-    monkeypatch.setattr(execution, "runner", swapped)
+    monkeypatch.setattr(subgraph_execution, "runner", swapped)
     unit = rekindle.CompilationUnit("def f(x, y):\n  return x - y\n")
     culprit = rekindle.bisect(unit.f, (X, Y), script=tmp_path / "wrong.py")
     assert culprit is not None

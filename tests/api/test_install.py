@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.api.stand_ins import STAND_INS
+from rekindle.api.torch_jit_shims import STAND_INS
 
 # A program as people write it: names taken at import, decorators at import.
 PROGRAM = """

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.codegen import groups
+from rekindle.codegen import fusion_executor
 
 HERE = Path(__file__).name
 
 
 @pytest.fixture(params=["native"])
 def strategy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(groups, "PATIENCE", 0.0)  # kernels from the first call on
+    monkeypatch.setattr(fusion_executor, "PATIENCE", 0.0)  # kernels from the first call on
     before = rekindle.set_execution_strategy(request.param)
     yield request.param
     rekindle.set_execution_strategy(before)

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from rekindle.archive.container import ArchiveReader
-from rekindle.archive.origin import older_than
+from rekindle.archive.producer_version import older_than
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import CompileError, Source
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.program.source_importer import SourceImporter
 

@@ -10,8 +10,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.autodiff.formula import operators_with_formulas
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes

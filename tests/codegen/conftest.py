@@ -2,9 +2,9 @@
 
 import pytest
 
-from rekindle.codegen import groups
+from rekindle.codegen import fusion_executor
 
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "PATIENCE", 0.0)
+    monkeypatch.setattr(fusion_executor, "PATIENCE", 0.0)

@@ -15,19 +15,19 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen import launches
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.launches import Launch
+from rekindle.codegen import compiled_kernels
+from rekindle.codegen.compiled_kernels import Launch
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm import engine
-from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.test_joins import JOINED
 from tests.codegen.test_lookups import COMPUTED, EMBEDDING, INDEX, select
 from tests.codegen.test_loops import CHAIN, CHUNKS
+from tests.codegen.test_matmul import ADDED, LINEAR, PRODUCT, TRANSPOSED
 from tests.codegen.test_normalization import GROUP
 from tests.codegen.test_pooling import MAXIMUM, MEAN, text as windows
-from tests.codegen.test_products import ADDED, LINEAR, PRODUCT, TRANSPOSED
 from tests.codegen.test_reductions import CENTRED, CHAIN as SQUARES, LOSS, WHERE
 from tests.codegen.test_rows import MIXED, graph_of
 from tests.codegen.test_scans import SCAN
@@ -85,10 +85,10 @@ class GuardedTemporaries:
 @pytest.fixture
 def temporaries(at_end: bool, monkeypatch: pytest.MonkeyPatch) -> GuardedTemporaries:
     """What the kernels of a test keep meanwhile is guarded too; those that others have linked are not there."""
-    found, products = GuardedTemporaries(at_end), launches._products
-    monkeypatch.setattr(launches, "_KERNELS", {})
+    found, products = GuardedTemporaries(at_end), compiled_kernels._products
+    monkeypatch.setattr(compiled_kernels, "_KERNELS", {})
     monkeypatch.setattr(engine, "_known", WeakValueDictionary())
-    monkeypatch.setattr(launches, "_products", lambda kernel, target: [*products(kernel, target), found])
+    monkeypatch.setattr(compiled_kernels, "_products", lambda kernel, target: [*products(kernel, target), found])
     return found
 
 

@@ -8,10 +8,10 @@ import torch
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.operators.functions import LIBRARY
-from rekindle.ir.execution import callable_of
+from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.operators.math_functions import LIBRARY
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.comparison import assert_as_eager
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
-from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.test_reductions import check, graph_of, layouts
 from tests.support.golden import GoldenTexts
 

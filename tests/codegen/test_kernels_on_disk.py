@@ -11,14 +11,14 @@ import torch
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen import launches
-from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen import compiled_kernels
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.codegen.llvm import engine
-from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.test_lookups import EMBEDDING
+from tests.codegen.test_matmul import LINEAR
 from tests.codegen.test_pooling import MAXIMUM, text as windows
-from tests.codegen.test_products import LINEAR
 
 CASES = {
     "products": (LINEAR, [(2, 20), (7, 20), (7,)]),
@@ -28,8 +28,8 @@ CASES = {
 
 
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "_KERNELS", {})
-    monkeypatch.setattr(launches, "_PRODUCTS", {})
+    monkeypatch.setattr(compiled_kernels, "_KERNELS", {})
+    monkeypatch.setattr(compiled_kernels, "_PRODUCTS", {})
     monkeypatch.setattr(engine, "_known", WeakValueDictionary())
 
 
@@ -50,7 +50,7 @@ def test_the_next_process_compiles_nothing(name: str, tmp_path: Path, monkeypatc
         group = FusedGroup(graph)
         torch.testing.assert_close(group(*inputs), expected)
         (made,) = group.recipes
-        called = [code.from_cache for code in launches._PRODUCTS.values()]
+        called = [code.from_cache for code in compiled_kernels._PRODUCTS.values()]
         return [made.origin, *("disk" if is_kept else "compiled" for is_kept in called)]
 
     count = 2 if name == "products" else 1

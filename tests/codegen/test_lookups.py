@@ -11,11 +11,11 @@ from torch import Tensor
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion import FuseGraph, blockers_of
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.loops.text import kernel_text
-from rekindle.codegen.operators.lookups import OUT_OF_BOUNDS
-from rekindle.ir.execution import callable_of
+from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.loop_ir.printer import kernel_text
+from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 
 EMBEDDING: Final = """
 graph(%w : Tensor, %i : Tensor, %y : Tensor):

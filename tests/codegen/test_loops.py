@@ -8,8 +8,8 @@ from torch import Tensor
 
 import rekindle.ops  # noqa: F401 (whose operators the graphs call)
 from rekindle.codegen.layout import Layout
-from rekindle.codegen.loops.builder import Unsupported
-from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.ir.parser import parse_graph
 from tests.support.golden import GoldenTexts

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.fusion import FuseGraph, blockers_of
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from tests.codegen.test_reductions import check, graph_of, layouts
 from tests.support.golden import GoldenTexts

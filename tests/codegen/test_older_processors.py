@@ -9,10 +9,10 @@ import torch
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.codegen.llvm.target import LEVELS, VARIABLE, native_target
-from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.comparison import assert_as_eager
 from tests.codegen.samples import cases, names
 from tests.codegen.test_bounds import cases as layouts

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.groups import FusedGroup
+from rekindle.codegen.fusion_executor import FusedGroup
 from rekindle.codegen.operators import RULES
-from rekindle.codegen.operators.functions import LIBRARY
-from rekindle.ir.execution import callable_of
+from rekindle.codegen.operators.math_functions import LIBRARY
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY
+from rekindle.ir.subgraph_execution import callable_of
 from tests.codegen.comparison import assert_as_eager
 from tests.codegen.samples import DTYPES, Case, cases, names
 

@@ -11,12 +11,12 @@ from torch import Tensor
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.groups import group_of
-from rekindle.ir.execution import callable_of
+from rekindle.codegen.fusion_executor import group_of
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TENSOR, ListType, OptionalType
 from rekindle.ir.verifier import verify
-from rekindle.passes.base import run_passes
+from rekindle.passes.pass_manager import run_passes
 
 DTYPES = (
     torch.float32,

@@ -6,14 +6,14 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from rekindle.codegen.groups import MOST_RECIPES, FusedGroup
-from rekindle.codegen.launches import recipe
+from rekindle.codegen.compiled_kernels import recipe
+from rekindle.codegen.fusion_executor import MOST_RECIPES, FusedGroup
 from rekindle.codegen.layout import Layout
-from rekindle.codegen.loops.builder import Unsupported
-from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.ir.parser import parse_graph
-from tests.codegen.test_groups import chain, expected
+from tests.codegen.test_fusion_executor import chain, expected
 from tests.codegen.test_loops import CHUNKS
 from tests.codegen.test_random_graphs import Program, programs
 from tests.codegen.test_rows import MIXED

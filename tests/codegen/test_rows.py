@@ -10,11 +10,11 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.groups import FusedGroup
-from rekindle.codegen.loops.text import kernel_text
-from rekindle.ir.execution import callable_of
+from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 from tests.support.golden import GoldenTexts
 
 SOFTMAX = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rekindle.codegen.loops.text import kernel_text
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from tests.codegen.test_reductions import check, graph_of, layouts
 from tests.support.golden import GoldenTexts

@@ -11,7 +11,7 @@ import torch
 
 import rekindle
 from rekindle.ir.graph import Graph, Node
-from rekindle.runtime import specializing
+from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.differential.checks import check, expect, sequence
 from tests.differential.subjects import Subject
@@ -76,7 +76,7 @@ def _way(wrong: _Wrong) -> Way:
     @contextmanager
     def entered() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch, SIMPLE.entered():
-            patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, wrong))
+            patch.setattr(simple_strategy, "OPTIMIZATION", (*OPTIMIZATION, wrong))
             yield
 
     return Way("wrong", entered)

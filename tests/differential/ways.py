@@ -12,7 +12,7 @@ import torch
 
 import rekindle
 from rekindle.autodiff import CreateDifferentiableGraphs
-from rekindle.codegen import groups
+from rekindle.codegen import fusion_executor
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.passes import (
@@ -28,7 +28,7 @@ from rekindle.passes import (
     RemoveExpands,
     RemoveMutation,
 )
-from rekindle.runtime import specializing
+from rekindle.runtime import simple_strategy
 from rekindle.runtime.executor import STRATEGIES
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.support.profiled import Profiled
@@ -71,8 +71,8 @@ def _with(name: str, *passes: Pass) -> Way:
     @contextmanager
     def entered() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(groups, "PATIENCE", 0.0)  # kernels from the first call on
-            patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, *passes, *OPTIMIZATION))
+            patch.setattr(fusion_executor, "PATIENCE", 0.0)  # kernels from the first call on
+            patch.setattr(simple_strategy, "OPTIMIZATION", (*OPTIMIZATION, *passes, *OPTIMIZATION))
             yield
 
     return Way(name, entered)
@@ -101,7 +101,7 @@ def _all_guards() -> Iterator[None]:
 def _native() -> Iterator[None]:
     """Loops over numbers are machine code."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions()))
+        patch.setattr(simple_strategy, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions()))
         yield
 
 

@@ -13,10 +13,10 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.frontend.functions import emit_function
 from rekindle.frontend.sugared import EmptyResolver
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION
-from rekindle.passes.base import run_passes
+from rekindle.passes.pass_manager import run_passes
 from rekindle.runtime.executor import execute
 from rekindle.syntax.python_ast import function_def
 from tests.frontend.control_flow import random_program, systematic

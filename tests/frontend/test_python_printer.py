@@ -9,8 +9,8 @@ from torch import Tensor
 
 import rekindle
 from rekindle.frontend.python_printer import PythonPrinter
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema_parser import parse_schema
 
 

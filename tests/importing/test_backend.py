@@ -14,7 +14,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch.nn import functional as F
 
 import rekindle
-from rekindle.importing.compiled import compiled_graphs, graphs_of
+from rekindle.importing.compiled_graphs import compiled_graphs, graphs_of
 
 ROOT = Path(__file__).parent.parent.parent
 

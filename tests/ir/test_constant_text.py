@@ -14,7 +14,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.literals import format_complex, format_float, format_string, read_string
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import format_constant, print_graph, tensor_constants
-from rekindle.ir.tensor_text import format_tensor
+from rekindle.ir.tensor_printer import format_tensor
 from rekindle.ir.types import (
     ANY,
     COMPLEX,

@@ -10,8 +10,8 @@ import torch
 from hypothesis import strategies
 
 from rekindle.errors import GraphError, ParseError
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.printer import format_type
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.type_parser import parse_type
 from rekindle.ir.types import (

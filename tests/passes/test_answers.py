@@ -30,7 +30,7 @@ from rekindle.passes import (
     RemoveDropout,
     RemoveMutation,
 )
-from rekindle.runtime import specializing
+from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
@@ -96,7 +96,7 @@ def verification(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ran."""
     runs: list[str] = []
     passes = [_Watched(each, runs) for each in (*OPTIMIZATION, *PASSES, *OPTIMIZATION)]
-    monkeypatch.setattr(specializing, "OPTIMIZATION", passes)
+    monkeypatch.setattr(simple_strategy, "OPTIMIZATION", passes)
     return runs
 
 

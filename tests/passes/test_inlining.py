@@ -5,12 +5,12 @@ from __future__ import annotations
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import INT, ClassType, FunctionType
 from rekindle.ir.verifier import verify
-from rekindle.passes.base import run_passes
 from rekindle.passes.inlining import Inlining, inline
+from rekindle.passes.pass_manager import run_passes
 from tests.support.golden import GoldenTexts
 
 _SOURCE = Source("quadruple(x)\ndouble(x)\nx + x\n", "program.py")

@@ -12,8 +12,8 @@ from rekindle.errors import VerificationError
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import CLEANUP_AFTER_EMISSION, PassManager, base, run_passes
-from rekindle.passes.environment import Settings
+from rekindle.passes import CLEANUP_AFTER_EMISSION, PassManager, pass_manager, run_passes
+from rekindle.passes.debug_settings import Settings
 from rekindle.runtime.optimization import optimize
 
 
@@ -101,7 +101,7 @@ def test_every_list_of_passes_is_verified_in_tests() -> None:
 
 
 def test_nothing_is_verified_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "settings", Settings)
+    monkeypatch.setattr(pass_manager, "settings", Settings)
     assert optimize(parse_graph(_TEXT), [_Break()])
     assert run_passes(parse_graph(_TEXT), [_Break()])
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rekindle.errors import ArgumentError
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,

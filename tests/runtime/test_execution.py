@@ -1,4 +1,4 @@
-"""Graphs run from below the runtime, by way of :mod:`rekindle.ir.execution`."""
+"""Graphs run from below the runtime, by way of :mod:`rekindle.ir.subgraph_execution`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 
 import rekindle.runtime.executor  # noqa: F401 (fills the slot)
 from rekindle.errors import SchemaError
-from rekindle.ir.execution import callable_of
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
 
 SEVERAL = """
 graph(%x : Tensor, %y : Tensor):

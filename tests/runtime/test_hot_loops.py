@@ -11,10 +11,10 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import BOOL, INT, FunctionType
-from rekindle.runtime import segments
+from rekindle.runtime import basic_blocks
 from rekindle.runtime.code import Code
 from rekindle.runtime.hot_loops import HOT, HotLoops, LoopWriter
 from rekindle.runtime.interpreter import InterpreterState
@@ -252,7 +252,7 @@ graph(%n : int):
 
 
 def test_loops_too_deep_for_python_are_interpreted(compiled: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "HOT", 1)
+    monkeypatch.setattr(basic_blocks, "HOT", 1)
     graph = Graph()
     limit = graph.insert_constant(1)
     true = graph.insert_constant(True)

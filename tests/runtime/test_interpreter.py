@@ -11,8 +11,8 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import ArgumentError, CompileError, InternalError, SchemaError
 from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import INT, ClassType, FunctionType, InterfaceType, ListType
 from rekindle.runtime.code import Code

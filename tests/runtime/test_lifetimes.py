@@ -13,12 +13,12 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.analysis.liveness import liveness
 from rekindle.ir.graph import Node
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, FunctionType
-from rekindle.runtime import segments
+from rekindle.runtime import basic_blocks
 from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter import InterpreterState
@@ -369,11 +369,11 @@ def _weakly_caught(function: Callable[[], object], kind: type[Exception]) -> wea
     raise AssertionError("nothing was raised")
 
 
-@pytest.mark.parametrize("hot", [1, segments.HOT], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("hot", [1, basic_blocks.HOT], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("seed", range(150))
 def test_random_programs(seed: int, hot: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the plain evaluator's, and at each call just that is alive which the program may still read."""
-    monkeypatch.setattr(segments, "HOT", hot)
+    monkeypatch.setattr(basic_blocks, "HOT", hot)
     graph = graphs.random_graph(seed, size=10 + seed % 60)
     live = liveness(graph)
     expected: list[set[str]] = []

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import FunctionSchema
 from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute
 from rekindle.runtime.plan import ExecutionPlan
 from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable
-from rekindle.runtime.specializing import SpecializingStrategy
+from rekindle.runtime.simple_strategy import SpecializingStrategy
 from rekindle.runtime.version import Version
 
 

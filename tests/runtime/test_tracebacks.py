@@ -19,8 +19,8 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.parser import parse_graph
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, FunctionType

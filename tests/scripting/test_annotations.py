@@ -11,8 +11,8 @@ import torch
 from rekindle.errors import NotScriptableError
 from rekindle.ir.types import INT, TENSOR, EnumType, ListType, TupleType
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, type_of_annotation
-from rekindle.scripting.inference import NotInferable, infer
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.value_types import NotInferable, infer
 
 UserId = NewType("UserId", int)
 

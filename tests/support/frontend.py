@@ -23,7 +23,7 @@ from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import Type
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes

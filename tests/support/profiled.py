@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.runtime import executor
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 

@@ -38,8 +38,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.errors import CompileError, DifferentiationError, VerificationError
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import ListType, TensorType
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps, DeadCodeElimination, run_passes

@@ -22,7 +22,7 @@ from torch import nn
 
 import rekindle
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.runtime import native
+from rekindle.runtime import native_strategy
 from rekindle.viz import Page
 
 OUTPUT = Path(__file__).parent.parent.parent / "build" / "screenshots"
@@ -54,7 +54,7 @@ document.body.append(result);
 @pytest.fixture(autouse=True)
 def _native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Machine code for what stands between products of matrices: with these in it, it would all be one box."""
-    monkeypatch.setattr(native, "FUSION", (FuseGraph(products=False), *native.FUSION[1:]))
+    monkeypatch.setattr(native_strategy, "FUSION", (FuseGraph(products=False), *native_strategy.FUSION[1:]))
     before = rekindle.set_execution_strategy("native")
     yield
     rekindle.set_execution_strategy(before)

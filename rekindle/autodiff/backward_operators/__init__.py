@@ -12,9 +12,9 @@ from rekindle.autodiff.backward_operators import (
     layers as layers,
     linear_algebra as linear_algebra,
     losses as losses,
-    products as products,
+    matmul as matmul,
     reductions as reductions,
-    scattered as scattered,
+    scatter_reduce as scatter_reduce,
     shapes as shapes,
     sizes as sizes,
 )

@@ -1,4 +1,5 @@
-"""The gradients of operators: a text for each family, in the form that :mod:`rekindle.autodiff.formula_text` reads."""
+"""The gradients of operators: a text for each family, in the form that :mod:`rekindle.autodiff.formula_parser`
+reads."""
 
 from __future__ import annotations
 

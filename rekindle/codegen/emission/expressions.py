@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.emission.inline_math import INLINE
-from rekindle.codegen.emission.names import Function
-from rekindle.codegen.emission.registers import cast, element_type, literal, splat, suffix, vector
+from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.vector_types import cast, element_type, literal, splat, suffix, vector
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.llvm.vector_math import vector_function
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import BOOL, F32, Scalar
-from rekindle.codegen.phases import SCANS
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, Scalar
+from rekindle.codegen.phase_scheduling import SCANS
 
 _FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _WHOLE: Final = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.codegen.emission.names import Function
-from rekindle.codegen.emission.registers import literal, splat, vector
-from rekindle.codegen.loops.scalars import F32
+from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.vector_types import literal, splat, vector
+from rekindle.codegen.loop_ir.scalar_types import F32
 
 # The polynomials nearest to these functions by relative error, the constant term first.
 _EXP: Final = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368716575205326, 0.001381459878757596)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rekindle.codegen.emission.folds import SLOT
-from rekindle.codegen.emission.names import Function, Module
+from rekindle.codegen.emission.full_reductions import MOST_THREADS, WholeWriter, slots_of
+from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.matmul import product_name
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
-from rekindle.codegen.emission.products import product_name
-from rekindle.codegen.emission.whole import MOST_THREADS, WholeWriter, slots_of
+from rekindle.codegen.emission.reductions import SLOT
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.engine import FEW_PASSES
 from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.loops.builder import Unsupported
-from rekindle.codegen.loops.form import Kernel, Nest, Product
-from rekindle.codegen.loops.scalars import F16
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.nodes import Kernel, Nest, Product
+from rekindle.codegen.loop_ir.scalar_types import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What a kernel needs of the library that PyTorch's threads belong to."""
@@ -50,7 +50,7 @@ _SIMPLE = frozenset(
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.products`.
+    """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
 
     Raises:
         Unsupported: ``target`` lacks what it needs.

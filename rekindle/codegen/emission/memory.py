@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.codegen.emission.names import Function
-from rekindle.codegen.emission.registers import element_type, memory_type, splat, suffix, vector
-from rekindle.codegen.loops.form import Access, Nest, Product, Step
-from rekindle.codegen.loops.scalars import BOOL, Scalar
+from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.vector_types import element_type, memory_type, splat, suffix, vector
+from rekindle.codegen.loop_ir.nodes import Access, Nest, Product, Step
+from rekindle.codegen.loop_ir.scalar_types import BOOL, Scalar
 
 
 def spread(f: Function, value: str, type: str, lanes: int) -> str:

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.emission.expressions import Expressions
-from rekindle.codegen.emission.folds import Fold
+from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.loop_control import Bases, Walks
 from rekindle.codegen.emission.memory import Memory, load_one, spread, store_one
-from rekindle.codegen.emission.names import Function, Module
-from rekindle.codegen.emission.registers import element_type, vector
+from rekindle.codegen.emission.reductions import Fold
 from rekindle.codegen.emission.scans import Scan, held_type
-from rekindle.codegen.emission.walks import Bases, Walks
+from rekindle.codegen.emission.vector_types import element_type, vector
 from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.loops.form import Expression, Kernel, Nest, Phase
-from rekindle.codegen.loops.scalars import F64, arithmetic_type
-from rekindle.codegen.phases import SCANS, Dependence, parts_of
+from rekindle.codegen.loop_ir.nodes import Expression, Kernel, Nest, Phase
+from rekindle.codegen.loop_ir.scalar_types import F64, arithmetic_type
+from rekindle.codegen.phase_scheduling import SCANS, Dependence, parts_of
 
 WAYS: Final = 4
 """How many vectors are folded beside each other …"""

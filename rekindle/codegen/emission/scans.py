@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rekindle.codegen.emission.ir_builder import Function
 from rekindle.codegen.emission.memory import spread
-from rekindle.codegen.emission.names import Function
-from rekindle.codegen.emission.registers import element_type, literal, splat, vector
-from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.emission.vector_types import element_type, literal, splat, vector
+from rekindle.codegen.loop_ir.nodes import Expression
 
 
 @dataclass(slots=True)

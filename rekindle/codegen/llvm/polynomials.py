@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rekindle.codegen.llvm.vector_text import VectorWriter
+from rekindle.codegen.llvm.vector_ir_builder import VectorWriter
 
 Formula = Callable[[VectorWriter, str], str]
 """Writes a function of one vector of doubles; takes and returns names of values."""

@@ -15,7 +15,7 @@ from typing import Final
 from rekindle.codegen.llvm.polynomials import FORMULAS
 from rekindle.codegen.llvm.symbols import find
 from rekindle.codegen.llvm.target import Target, host_target
-from rekindle.codegen.llvm.vector_text import VectorWriter, vector_type
+from rekindle.codegen.llvm.vector_ir_builder import VectorWriter, vector_type
 from rekindle.errors import RekindleError
 
 ACCURACY: Final[Mapping[str, str]] = {

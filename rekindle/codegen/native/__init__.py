@@ -9,5 +9,5 @@ plan: the code works on copies of the lists that it writes to, and stops without
 from its start.
 """
 
-from rekindle.codegen.native.operation import NativeRegion as NativeRegion, region_text as region_text
+from rekindle.codegen.native.region_executor import NativeRegion as NativeRegion, region_text as region_text
 from rekindle.codegen.native.regions import FormNativeRegions as FormNativeRegions

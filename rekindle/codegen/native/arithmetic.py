@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.codegen.llvm.vector_text import hexadecimal
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.writer import RegionWriter
 
 Emitter = Callable[..., str]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.codegen.llvm.vector_text import hexadecimal
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS
-from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.codegen.native.native_types import Kind, kind_of
 from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases, has_cast
 from rekindle.codegen.native.writer import RegionWriter, known_kind
 from rekindle.ir.graph import Node

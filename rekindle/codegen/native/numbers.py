@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.codegen.native.arithmetic import COMPARISONS, EMITTERS, is_exact
-from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.codegen.native.native_types import Kind, kind_of
 from rekindle.codegen.native.writer import Number, RegionWriter, known_kind, literal
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import REGISTRY

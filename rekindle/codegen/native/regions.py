@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import rekindle.codegen.native.strings  # noqa: F401 (adds to what is native)
-from rekindle.codegen.native.kinds import Kind, kind_of
 from rekindle.codegen.native.lists import is_native
+from rekindle.codegen.native.native_types import Kind, kind_of
 from rekindle.codegen.native.writer import raises
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rekindle.codegen.native.kinds import Kind
 from rekindle.codegen.native.lists import NativeWriter, emits
+from rekindle.codegen.native.native_types import Kind
 from rekindle.ir.graph import Node
 
 _LAST: Final = 0x10FFFF

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from rekindle.codegen.llvm.vector_text import hexadecimal
-from rekindle.codegen.native.kinds import Kind, kind_of
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
+from rekindle.codegen.native.native_types import Kind, kind_of
 from rekindle.errors import InternalError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value

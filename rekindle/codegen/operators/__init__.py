@@ -7,21 +7,21 @@ A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, 
 from rekindle.codegen.operators import (
     activations as activations,
     arithmetic as arithmetic,
+    casts as casts,
     comparisons as comparisons,
-    conversions as conversions,
-    functions as functions,
-    joins as joins,
-    lookups as lookups,
+    concat as concat,
+    gather as gather,
+    math_functions as math_functions,
     normalization as normalization,
     pooling as pooling,
     reductions as reductions,
     rows as rows,
     views as views,
 )
-from rekindle.codegen.operators.joins import JOINS as JOINS, STACKS as STACKS
-from rekindle.codegen.operators.lookups import LOOKUPS as LOOKUPS
+from rekindle.codegen.operators.concat import JOINS as JOINS, STACKS as STACKS
+from rekindle.codegen.operators.gather import LOOKUPS as LOOKUPS
+from rekindle.codegen.operators.matmul import PRODUCTS as PRODUCTS
+from rekindle.codegen.operators.pointwise_ops import RULES as RULES, Result as Result, Rule as Rule
 from rekindle.codegen.operators.pooling import POOLS as POOLS
-from rekindle.codegen.operators.products import PRODUCTS as PRODUCTS
 from rekindle.codegen.operators.rows import ROWS as ROWS, RowRule as RowRule
-from rekindle.codegen.operators.rules import RULES as RULES, Result as Result, Rule as Rule
 from rekindle.codegen.operators.views import VIEWS as VIEWS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from rekindle.codegen.loops.builder import Builder, Unsupported
-from rekindle.codegen.loops.form import Expression
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.operators.arithmetic import clamp
-from rekindle.codegen.operators.rules import Result, elementwise
+from rekindle.codegen.operators.pointwise_ops import Result, elementwise
 
 E = Expression
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from rekindle.codegen.loops.builder import Builder, Unsupported
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import BOOL
-from rekindle.codegen.operators.rules import RULES, Build, Result, Rule, elementwise, names
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import BOOL
+from rekindle.codegen.operators.pointwise_ops import RULES, Build, Result, Rule, elementwise, names
 
 E = Expression
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.loops.builder import Builder, Unsupported
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.operators.rules import Result, elementwise
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.operators.pointwise_ops import Result, elementwise
 
 E = Expression
 

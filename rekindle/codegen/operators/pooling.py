@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from rekindle.codegen.layout import Ints
-from rekindle.codegen.loops.builder import Builder
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import Scalar
+from rekindle.codegen.loop_ir.builder import Builder
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import Scalar
+from rekindle.codegen.operators.pointwise_ops import Result, Rule
 from rekindle.codegen.operators.reductions import amax, mean
 from rekindle.codegen.operators.rows import RowRule
-from rekindle.codegen.operators.rules import Result, Rule
 from rekindle.codegen.operators.views import Place, View
 
 _MAXIMUM: Final = RowRule(amax, is_folded=True)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.codegen.loops.builder import Builder, Unsupported
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import BOOL, F64, I64, U8
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F64, I64, U8
+from rekindle.codegen.operators.pointwise_ops import Result
 from rekindle.codegen.operators.rows import ROWS, Row, RowRule, floats, length, moments, total
-from rekindle.codegen.operators.rules import Result
 
 E = Expression
 Build = Callable[..., E]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from rekindle.codegen.loops.builder import Builder, Unsupported
-from rekindle.codegen.loops.form import Expression
-from rekindle.codegen.loops.scalars import BOOL, F32, F64
-from rekindle.codegen.operators.rules import Result, names
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64
+from rekindle.codegen.operators.pointwise_ops import Result, names
 
 E = Expression
 
@@ -23,7 +23,7 @@ class Row(Protocol):
         """Whether it has so many elements that sums need more bits than the elements have."""
 
     def reduce(self, kind: str, value: E) -> E:
-        """Fold ``value`` along the row; see :class:`~rekindle.codegen.loops.form.Reduction`."""
+        """Fold ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
 
     def scan(self, kind: str, value: E) -> E:
         """The ``sum`` or ``product`` of a row up to each element."""

@@ -9,11 +9,11 @@ from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import is_told_by_members
 from rekindle.frontend.python_printer.library_operators import LIBRARY_OPERATORS
 from rekindle.frontend.python_printer.names import is_identifier
-from rekindle.frontend.python_printer.text import Text
+from rekindle.frontend.python_printer.tagged_text import Text
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.literals import format_string
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,

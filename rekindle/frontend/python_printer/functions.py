@@ -7,10 +7,10 @@ from typing import Final
 
 from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
+from rekindle.frontend.python_printer.expression_inlining import inlined_nodes, is_constant
 from rekindle.frontend.python_printer.expressions import write_expression
-from rekindle.frontend.python_printer.inlining import inlined_nodes, is_constant
 from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
-from rekindle.frontend.python_printer.text import Text
+from rekindle.frontend.python_printer.tagged_text import Text
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number

@@ -10,8 +10,8 @@ from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import format_constant
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.ir.attributes import infer_type
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.literals import format_string
-from rekindle.ir.records import FunctionRecord
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
 if TYPE_CHECKING:

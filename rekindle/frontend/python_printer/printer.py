@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, UnsupportedError
-from rekindle.frontend.depth import room_to_recurse
 from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
 from rekindle.frontend.python_printer.functions import FunctionPrinter
 from rekindle.frontend.python_printer.named_types import print_class, print_enum, print_interface, print_named_tuple
@@ -20,9 +19,10 @@ from rekindle.frontend.python_printer.names import (
     qualified_name,
     spell,
 )
-from rekindle.frontend.python_printer.text import Text
+from rekindle.frontend.python_printer.tagged_text import Text
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import (

@@ -37,6 +37,7 @@ from rekindle.ir.types.base import (
     VarType as VarType,
     has_free_variables as has_free_variables,
 )
+from rekindle.ir.types.container_subclasses import holds_set as holds_set, lost_class as lost_class
 from rekindle.ir.types.containers import (
     AwaitType as AwaitType,
     DictType as DictType,
@@ -54,7 +55,6 @@ from rekindle.ir.types.containers import (
     union_members as union_members,
     without_none as without_none,
 )
-from rekindle.ir.types.kept_classes import holds_set as holds_set, lost_class as lost_class
 from rekindle.ir.types.mismatch import mismatch_note as mismatch_note
 from rekindle.ir.types.named import (
     LIBRARY_CLASSES as LIBRARY_CLASSES,

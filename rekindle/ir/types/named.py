@@ -12,7 +12,7 @@ from rekindle.ir.types.base import Type
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
-    from rekindle.ir.records import FunctionRecord
+    from rekindle.ir.graph_function import FunctionRecord
     from rekindle.ir.schema import FunctionSchema
 
 LIBRARY_CLASSES: Final = "__torch__.torch.classes."

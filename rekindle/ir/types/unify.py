@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 
 from rekindle.ir.types.base import INT, NONE, NUMBER, IntType, NumberType, Type, VarType
+from rekindle.ir.types.container_subclasses import lost_class
 from rekindle.ir.types.containers import (
     DictType,
     FutureType,
@@ -19,7 +20,6 @@ from rekindle.ir.types.containers import (
     union_members,
     without_none,
 )
-from rekindle.ir.types.kept_classes import lost_class
 from rekindle.ir.types.named import EnumType
 from rekindle.ir.types.tensor import TENSOR, TensorType
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rekindle.errors import DifferentiationError
-from rekindle.ir.collection import no_collection
+from rekindle.ir.gc_pause import no_collection
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, TENSOR, ListType, TensorType
 from rekindle.program.function import Function
-from rekindle.transforms.derivatives.backward import WayBack, way_back
-from rekindle.transforms.derivatives.trees import Tree, leaves, refilled
-from rekindle.transforms.derivatives.work import Work
+from rekindle.transforms.derivatives.derivative_builder import Work
+from rekindle.transforms.derivatives.pytrees import Tree, leaves, refilled
+from rekindle.transforms.derivatives.vjp_builder import WayBack, way_back
 
 Numbers = int | Sequence[int]
 

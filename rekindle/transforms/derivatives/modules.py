@@ -25,7 +25,7 @@ from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
 from rekindle.passes import DeadCodeElimination, run_passes
 from rekindle.passes.lower_graph import lower_graph
 from rekindle.program.module import ScriptModule
-from rekindle.transforms.derivatives.trees import Tree, entries
+from rekindle.transforms.derivatives.pytrees import Tree, entries
 from rekindle.transforms.indexing import inline_with_plain_indices
 
 

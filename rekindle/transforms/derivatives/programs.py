@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rekindle.autodiff.functional import make_functional
+from rekindle.autodiff.functionalization import make_functional
 from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.passes import RemoveMutation, run_passes
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
-from rekindle.transforms.derivatives.contexts import make_plain
+from rekindle.transforms.derivatives.lower_contexts import make_plain
 from rekindle.transforms.derivatives.modules import function_of
-from rekindle.transforms.derivatives.objects import take_objects_apart
-from rekindle.transforms.derivatives.trees import Tree, leaves
+from rekindle.transforms.derivatives.pytrees import Tree, leaves
+from rekindle.transforms.derivatives.scalar_replacement import take_objects_apart
 from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.split_unions import split_unions
 

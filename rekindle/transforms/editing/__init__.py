@@ -1,7 +1,7 @@
 """Graphs edited by hand: code put in, parts taken out, graphs made into functions, methods and modules."""
 
-from rekindle.transforms.editing import emission as emission
-from rekindle.transforms.editing.making import (
+from rekindle.transforms.editing import builder_frontend as builder_frontend
+from rekindle.transforms.editing.from_graph import (
     create_function as create_function,
     create_method as create_method,
     create_module as create_module,

@@ -10,7 +10,7 @@ from rekindle.errors import GraphError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.printer import print_head
 from rekindle.program.function import Function
-from rekindle.transforms.editing.making import create_function
+from rekindle.transforms.editing.from_graph import create_function
 
 
 class Region:

@@ -33,11 +33,8 @@ from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
 from rekindle.passes.constants import constant_bool
-from rekindle.transforms.vmap.looped import EXAMPLES_OF, REASON, Looped
-from rekindle.transforms.vmap.rule import Rule, helper, rule_of
-from rekindle.transforms.vmap.rules.facts import UNCHANGED
-from rekindle.transforms.vmap.scalars import is_number, word_of
-from rekindle.transforms.vmap.spread import (
+from rekindle.transforms.vmap.batched_scalars import is_number, word_of
+from rekindle.transforms.vmap.batchedness import (
     Spread,
     is_for_each,
     may_be_uninitialized,
@@ -45,6 +42,9 @@ from rekindle.transforms.vmap.spread import (
     used_within,
     written_by,
 )
+from rekindle.transforms.vmap.batching_rule import Rule, helper, rule_of
+from rekindle.transforms.vmap.loop_fallbacks import EXAMPLES_OF, REASON, Looped
+from rekindle.transforms.vmap.rules.metadata import UNCHANGED
 
 Randomness = Literal["error", "same", "different"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.errors import BatchingError, DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.records import FunctionRecord
+from rekindle.ir.graph_function import FunctionRecord
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.passes import (
@@ -27,12 +27,12 @@ from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.split_unions import split_unions
+from rekindle.transforms.vmap.batch_dims import Dims, Form, elements, fold_entries, form_of, inputs, put_together
+from rekindle.transforms.vmap.batchedness import written_by
 from rekindle.transforms.vmap.batching import Randomness
-from rekindle.transforms.vmap.declare import declare
-from rekindle.transforms.vmap.forms import Dims, Form, elements, fold_entries, form_of, inputs, put_together
-from rekindle.transforms.vmap.looped import loops_over_examples
+from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
-from rekindle.transforms.vmap.spread import written_by
+from rekindle.transforms.vmap.vmap_node import declare
 
 _PREPARATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),

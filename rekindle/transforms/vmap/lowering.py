@@ -21,11 +21,11 @@ from rekindle.passes import (
     Peephole,
     run_passes,
 )
+from rekindle.transforms.vmap.batched_scalars import is_number
+from rekindle.transforms.vmap.batchedness import Spread
 from rekindle.transforms.vmap.batching import Batch, Batcher, NeedsLoop, Randomness
-from rekindle.transforms.vmap.declare import KIND, NO_DIM, source_of
-from rekindle.transforms.vmap.looped import Looped
-from rekindle.transforms.vmap.scalars import is_number
-from rekindle.transforms.vmap.spread import Spread
+from rekindle.transforms.vmap.loop_fallbacks import Looped
+from rekindle.transforms.vmap.vmap_node import KIND, NO_DIM, source_of
 
 _CLEANUP: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),

@@ -130,7 +130,7 @@ def test_few_passes():
 
 def test_llvm_is_loaded_when_it_is_needed():
     text = (
-        "import sys, rekindle, rekindle.codegen.llvm.calling, rekindle.codegen.llvm.engine\n"
+        "import sys, rekindle, rekindle.codegen.llvm.cpython_wrappers, rekindle.codegen.llvm.engine\n"
         "rekindle.script\n"
         "assert 'llvmlite' not in sys.modules\n"
         "rekindle.codegen.llvm.engine.compile_module('define void @f() { ret void }')\n"

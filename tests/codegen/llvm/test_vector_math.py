@@ -10,8 +10,8 @@ import torch
 from rekindle.codegen.llvm import vector_math
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.codegen.llvm.target import LEVELS, named_target, native_target
+from rekindle.codegen.llvm.vector_ir_builder import vector_type
 from rekindle.codegen.llvm.vector_math import VectorFunction, argument_count, vector_function
-from rekindle.codegen.llvm.vector_text import vector_type
 
 MACHINES = [name for name in ("x86-64", "x86-64-v3", "native") if all(map(native_target().has, LEVELS.get(name, ())))]
 DTYPES = {"float": numpy.float32, "double": numpy.float64}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rekindle.codegen.native import operation
+from rekindle.codegen.native import region_executor
 
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "PATIENCE", 0.0)
+    monkeypatch.setattr(region_executor, "PATIENCE", 0.0)

@@ -12,8 +12,8 @@ from typing import Any
 
 import rekindle
 from rekindle.codegen.native import FormNativeRegions, NativeRegion
-from rekindle.ir.execution import callable_of
 from rekindle.ir.graph import Graph
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import OPTIMIZATION

@@ -8,7 +8,7 @@ from typing import List, Tuple
 import pytest
 import torch
 
-from rekindle.codegen.native import FormNativeRegions, operation
+from rekindle.codegen.native import FormNativeRegions, region_executor
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from tests.codegen.native.support import assert_same_outcome, compiled, left_to_the_plan, outcome
@@ -398,7 +398,7 @@ def test_text_of_a_region(golden):
 
 
 def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
-    monkeypatch.setattr(operation, "PATIENCE", 1e-9)
+    monkeypatch.setattr(region_executor, "PATIENCE", 1e-9)
 
     def triangle(n: int) -> int:
         total = 0

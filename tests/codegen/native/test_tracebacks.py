@@ -7,7 +7,7 @@ import pytest
 
 import rekindle
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.runtime import specializing
+from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
 
 
@@ -25,7 +25,7 @@ def outer(xs: List[int], n: int) -> int:
 
 
 def test_the_functions_and_lines_of_the_program(monkeypatch):
-    monkeypatch.setattr(specializing, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions()))
+    monkeypatch.setattr(simple_strategy, "OPTIMIZATION", (*OPTIMIZATION, FormNativeRegions()))
     compiled = rekindle.script(outer)
     assert compiled([1, 2, 3], 3) == 8
     assert "prim::NativeRegion" in str(rekindle.last_executed_graph())

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.autodiff.create_differentiable_graphs import CreateDifferentiableGraphs
-from rekindle.ir.execution import callable_of
+from rekindle.ir.subgraph_execution import callable_of
 from rekindle.passes import run_passes
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import rekindle
 from benchmarks.execution import peak_memory
-from rekindle.autodiff.memory import bytes_of, bytes_of_turn, is_kept, turns_at_once
+from rekindle.autodiff.checkpoint_schedule import bytes_of, bytes_of_turn, is_kept, turns_at_once
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts

@@ -10,7 +10,7 @@ import torch
 import rekindle
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps
-from rekindle.passes.base import run_passes
+from rekindle.passes.pass_manager import run_passes
 from rekindle.transforms.rewriting.rule import Rule, normalise
 from tests.transforms.rewriting.cases import CASES, Case, compiled
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.ir.verifier import verify
-from rekindle.transforms.vmap.looped import loops_over_examples
+from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 from tests.transforms.vmap.programs import PROGRAMS, Program, Step
 
 NAMES = {program.name: program for program in PROGRAMS}

@@ -10,8 +10,8 @@ import rekindle.ops  # noqa: F401  (fills the registry)
 from rekindle.analysis.mutability import may_hold_tensor
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.verifier import verify
-from rekindle.transforms.vmap.rule import helper, helpers, operators_with_rules, rule_for
-from rekindle.transforms.vmap.rules.facts import SCALARS, UNCHANGED
+from rekindle.transforms.vmap.batching_rule import helper, helpers, operators_with_rules, rule_for
+from rekindle.transforms.vmap.rules.metadata import SCALARS, UNCHANGED
 
 SAMPLE = sorted(random.Random(20260).sample(sorted(operators_with_rules()), 120))
 """A fifth of them; ``make sweep-vmap`` runs nearly all."""

@@ -23,23 +23,23 @@ from collections.abc import Mapping
 from typing import Final
 
 from rekindle.transforms.vmap.rules import (
-    backwards,
-    chance,
+    backward_ops,
     derivatives,
-    facts,
     fourier,
     helpers,
     indexing,
     layers,
     losses,
     matrices,
+    metadata,
+    random,
     reductions,
     shapes,
 )
 
 TEXTS: Final[Mapping[str, str]] = {
     "helpers": helpers.TEXT,
-    "facts": facts.TEXT,
+    "facts": metadata.TEXT,
     "shapes": shapes.TEXT,
     "reductions": reductions.TEXT,
     "matrices": matrices.TEXT,
@@ -47,7 +47,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "layers": layers.TEXT,
     "losses": losses.TEXT,
     "fourier": fourier.TEXT,
-    "chance": chance.TEXT,
+    "chance": random.TEXT,
     "derivatives": derivatives.TEXT,
-    "backwards": backwards.TEXT,
+    "backwards": backward_ops.TEXT,
 }

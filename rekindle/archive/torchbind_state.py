@@ -1,0 +1,97 @@
+"""Objects of classes that are written in C++ (``torch.classes``): weights that a library packed, for example."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+import torch
+
+from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
+from rekindle.ir.type_parser import custom_class
+from rekindle.ir.types import LIBRARY_CLASSES, Type
+from rekindle.ops.libraries import missing_library
+from rekindle.ops.torchbind_objects import class_of_library_object
+from rekindle.ops.values import type_of_value
+
+_PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
+"""Namespaces whose classes are made from numbers and tensors, and reach nothing else."""
+
+
+class MissingObject:
+    """Stands for an object of a class whose library is not installed. Using it says which package brings it."""
+
+    def __init__(self, name: str, state: object, state_type: Type) -> None:
+        self.__dict__["qualified_name"] = name
+        self.__dict__["state"] = state
+        self.__dict__["state_type"] = state_type
+        self.__dict__["script_type"] = custom_class(name)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        namespace, _, basename = self.__dict__["qualified_name"].removeprefix(LIBRARY_CLASSES).partition(".")
+        raise missing_library(f"The class 'torch.classes.{namespace}.{basename}'", namespace)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> MissingObject:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<object of {self.__dict__['qualified_name']}, which is not installed>"
+
+
+def is_installed(name: str) -> bool:
+    """Whether the class of this qualified name is registered in this process."""
+    namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
+    try:
+        torch._C._get_custom_class_python_wrapper(namespace, basename)
+    except RuntimeError:
+        return False
+    return True
+
+
+def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:
+    """An object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``; a
+    :class:`MissingObject` where the class is not installed.
+
+    Raises:
+        UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.
+        CorruptArchiveError: the class refuses the state.
+    """
+    if not is_installed(name):
+        return MissingObject(name, state, state_type)
+    if not allow_setstate and name.removeprefix(LIBRARY_CLASSES).partition(".")[0] not in _PYTORCHS_OWN:
+        raise UnsafeArchiveError(
+            f"The archive holds an object of '{name}', whose library would have to make it.",
+            hint="Load with allow_setstate=True if you trust this file.",
+        )
+    made: Any = torch.ScriptObject.__new__(torch.ScriptObject)
+    try:
+        made.__setstate__((state, name))
+    except (RuntimeError, TypeError, ValueError) as error:
+        problem = str(error).partition("\n")[0]
+        raise CorruptArchiveError(f"The class '{name}' refuses the state of an object: {problem}") from None
+    return made
+
+
+def state_of(value: Any) -> tuple[object, str] | None:
+    """The state of an object of such a class and the qualified name of the class; None for other values.
+
+    Raises:
+        RuntimeError: the class does not let its objects be kept.
+    """
+    if isinstance(value, MissingObject):
+        return value.__dict__["state"], value.__dict__["qualified_name"]
+    if isinstance(value, torch.ScriptObject):
+        held: Any = value
+        state, name = held.__getstate__()
+        return state, name
+    return None
+
+
+def type_of_state(value: MissingObject | torch.ScriptObject, state: object) -> Type:
+    """The type of the ``state`` of an object."""
+    if isinstance(value, MissingObject):
+        found: Type = value.__dict__["state_type"]
+        return found
+    schema = (class_of_library_object(value).library_methods or {}).get("__getstate__")
+    return type_of_value(state) if schema is None else schema.returns[0].type

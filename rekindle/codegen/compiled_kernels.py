@@ -1,0 +1,235 @@
+"""Kernels as machine code, and how they are called.
+
+A :class:`Launch` is a kernel with all that it is called with for inputs of certain sizes and strides. A
+:class:`Recipe` is a kernel that serves many: it makes the launches of all sizes and strides that are alike in what
+matters to the kernel, such as which are equal, which are 1, and which follow each other without a gap.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, cast
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.emission.kernels import kernel_module
+from rekindle.codegen.emission.matmul import product_module, product_name
+from rekindle.codegen.layout import Ints, Layout
+from rekindle.codegen.llvm import call_sites
+from rekindle.codegen.llvm.cpython_wrappers import entry_text, python_function, with_declarations
+from rekindle.codegen.llvm.engine import NativeCode, Source, compile_module
+from rekindle.codegen.llvm.target import Target, host_target
+from rekindle.codegen.loop_ir.nodes import Kernel, Product
+from rekindle.codegen.loop_ir.printer import kernel_text
+from rekindle.codegen.lowering import lower
+from rekindle.codegen.symbolic_sizes import Formula, Record
+from rekindle.ir.graph import Graph
+
+# ------------------------------------------------------------------------------------------------------------- kernels
+
+
+@dataclass(slots=True, frozen=True)
+class CompiledKernel:
+    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments; it
+    answers 1 if an index was out of bounds."""
+
+    kernel: Kernel
+    text: str
+    call: Callable[[int, int, int], int]
+    code: NativeCode
+
+
+Origin = Literal["memory", "disk", "compiled"]
+"""Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
+
+_KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
+    """``kernel`` as machine code for this processor; kernels of the same text share it."""
+    target = host_target()
+    text = kernel_text(kernel)
+    key = (text, target)
+    with _LOCK:
+        found = _KERNELS.get(key)
+    if found is not None:
+        return found, "memory"
+
+    def module() -> str:
+        return with_declarations(kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64"))
+
+    code = compile_module(Source(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
+    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
+    with _LOCK:
+        found = _KERNELS.setdefault(key, found)
+    return found, "disk" if code.from_cache else "compiled"
+
+
+_PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
+"""The functions that multiply matrices, which all kernels share."""
+
+
+def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
+    """Those that ``kernel`` calls."""
+    found = {}
+    for nest in kernel.nests:
+        if isinstance(nest, Product):
+            name = product_name(nest)
+            key = (name, target)
+            if key not in _PRODUCTS:
+                _PRODUCTS[key] = compile_module(Source(name, partial(product_module, nest, target)), target=target)
+            found[key] = _PRODUCTS[key]
+    return list(found.values())
+
+
+# ------------------------------------------------------------------------------------------------------------ launches
+
+
+def _is_out_of_range(number: float) -> bool:
+    if isinstance(number, float):
+        return not -_GREATEST <= number <= _GREATEST and math.isfinite(number)
+    return not -(2**63) <= number < 2**63
+
+
+_GREATEST: Final = 3.4028234663852886e38
+"""Of float32."""
+
+
+@dataclass(slots=True, frozen=True)
+class Launch:
+    """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
+    the layouts of what it writes. ``origin`` tells where the kernel was found, ``seconds`` how long it took to have
+    it."""
+
+    kernel: CompiledKernel
+    inputs: tuple[Layout | type, ...]
+    outputs: tuple[Layout, ...]
+    parameters: array[int]
+    origin: Origin
+    seconds: float
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        """The results; None if an index or a number is out of bounds."""
+        results = [
+            torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
+        ]
+        if not self.run(inputs, results):
+            return None
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> bool:
+        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. False if an index
+        is out of bounds, or a number: an int beyond 64 bits, a float that PyTorch may refuse to convert to a dtype."""
+        if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
+            return False
+        pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
+        numbers = b"".join(
+            array("d" if isinstance(each, float) else "q", [each]).tobytes()
+            for each in inputs
+            if not isinstance(each, Tensor)
+        )
+        passed = array("q", numbers)
+        addresses = (each.buffer_info()[0] for each in (pointers, self.parameters, passed))
+        return not self.kernel.call(*addresses)
+
+
+@dataclass(slots=True, frozen=True)
+class Recipe:
+    """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
+    sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
+    only one for which all this holds, if it does not for any. ``origin`` and ``seconds`` are as in its launches."""
+
+    kernel: CompiledKernel
+    inputs: tuple[tuple[torch.dtype, int] | type, ...]
+    outputs: tuple[tuple[torch.dtype, int], ...]
+    parameters: int
+    formula: Formula
+    default_dtype: torch.dtype | None
+    origin: Origin
+    seconds: float
+
+    def launch(self, inputs: Sequence[Layout | type]) -> Launch | None:
+        """The launch for these inputs; None if it serves them not."""
+        if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
+            return None
+        if self.default_dtype not in (None, torch.get_default_dtype()):
+            return None
+        numbers = self.formula(list(_words(inputs)))
+        if numbers is None:
+            return None
+        outputs, at = [], self.parameters
+        for dtype, rank in self.outputs:
+            sizes, strides = numbers[at : at + rank], numbers[at + rank : at + 2 * rank]
+            outputs.append(Layout(tuple(sizes), tuple(strides), dtype))
+            at += 2 * rank
+        return Launch(
+            self.kernel,
+            tuple(inputs),
+            tuple(outputs),
+            array("q", numbers[: self.parameters]),
+            self.origin,
+            self.seconds,
+        )
+
+    def native(self, launch: Launch) -> call_sites.Launch:
+        """One of its launches, for calls that Python has no part in; it can be turned to all others."""
+
+        def layout(each: Layout) -> call_sites.Layout:
+            return each.dtype, each.sizes, each.strides
+
+        return call_sites.Launch(
+            kernel=self.kernel.code.address("kernel"),
+            inputs=[each if isinstance(each, type) else layout(each) for each in launch.inputs],
+            outputs=[layout(each) for each in launch.outputs],
+            parameters=launch.parameters,
+            keep=self.kernel,
+            formula=self.formula,
+        )
+
+
+def _words(inputs: Sequence[Layout | type]) -> Iterator[int]:
+    for each in inputs:
+        if isinstance(each, Layout):
+            yield from each.sizes
+            yield from each.strides
+
+
+def recipe(graph: Graph, inputs: Sequence[Layout | type]) -> Recipe:
+    """The recipe that serves these inputs of ``graph``.
+
+    Raises:
+        Unsupported: there can be no kernel.
+    """
+    started = time.perf_counter()
+    record = Record()
+    given = [
+        each
+        if isinstance(each, type)
+        else Layout(_recorded(record, each.sizes), _recorded(record, each.strides), each.dtype)
+        for each in inputs
+    ]
+    lowered = lower(graph, given)
+    kernel, origin = compiled(lowered.kernel)
+    results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
+    return Recipe(
+        kernel=kernel,
+        inputs=tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs),
+        outputs=tuple((each.dtype, each.rank) for each in lowered.outputs),
+        parameters=len(lowered.parameters),
+        formula=record.formula(results),
+        default_dtype=torch.get_default_dtype() if lowered.heeds_default_dtype else None,
+        origin=origin,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _recorded(record: Record, numbers: Ints) -> Ints:
+    return cast("Ints", tuple(map(record.size, numbers)))

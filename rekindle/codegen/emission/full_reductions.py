@@ -1,0 +1,113 @@
+"""Nests that fold everything: threads share the one row that there is.
+
+Each phase becomes a function of a range of the row, which leaves what it folded in memory. Threads have a part of the
+row and such a memory each; when all are done, one folds their results into one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.loop_control import Bases
+from rekindle.codegen.emission.nests import PARAMETERS, RANGE, Known, NestWriter
+from rekindle.codegen.emission.reductions import SLOT, Fold
+from rekindle.codegen.llvm.target import Target
+from rekindle.codegen.loop_ir.nodes import Kernel, Nest, Phase
+
+MOST_THREADS: Final = 64
+"""How many may share a row."""
+
+
+@dataclass(slots=True)
+class WholeWriter:
+    """Writes such a nest; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
+
+    module: Module
+    kernel: Kernel
+    nest: Nest
+    number: int
+    first: int
+    target: Target
+
+    def write(self) -> None:
+        """Add ``@nest<number>.phase<k>``, which leaves the results of a range in ``%found``; ``@nest<number>.join<k>``,
+        which makes one of those of several threads; and ``@nest<number>.last``. ``%known`` has the results of all
+        phases before."""
+        for index in range(len(self.nest.phases)):
+            self._phase(index)
+            self._join(index)
+        writer = self._writer()
+        writer.store_last(writer.bases, self._known(writer, len(self.nest.phases)))
+        writer.define(f"nest{self.number}.last", f"{PARAMETERS}, ptr %known")
+
+    def _writer(self) -> NestWriter:
+        return NestWriter(self.module, self.kernel, self.nest, self.number, self.first, self.target)
+
+    def _known(self, writer: NestWriter, before: int) -> Known:
+        """What the phases before that of this index gave."""
+        known, slot = dict(writer.fixed), 0
+        for phase in self.nest.phases[:before]:
+            for reduction in phase.reductions:
+                fold = Fold(writer.f, reduction, writer.lanes, writer.walks.variable, 1)
+                known[reduction.result] = fold.load("%known", slot)
+                slot += fold.slots
+        return known
+
+    def _phase(self, index: int) -> None:
+        writer, phase = self._writer(), self.nest.phases[index]
+        known = self._known(writer, index)
+        folds = writer.folds(phase)
+        writer.write_what_stays(phase, known, writer.bases, "0", None)
+
+        def body(bases: Bases, column: str, length: str, done: str) -> None:
+            writer.along(phase, writer.moved(bases, column), known, length, folds, done)
+
+        writer.walks.segments(self.nest.folded_loops, writer.bases, "%begin", "%end", body)
+        slot = 0
+        for fold in folds:
+            fold.store("%found", slot)
+            slot += fold.slots
+        writer.define(f"nest{self.number}.phase{index}", f"{RANGE}, ptr %known, ptr %found")
+
+    def _join(self, index: int) -> None:
+        """``%parts`` has what each of ``%threads`` found."""
+        phase = self.nest.phases[index]
+        f, variables = Function(self.module), list[str]()
+
+        def variable(type: str) -> str:
+            name = f"%{f.name()}"
+            variables.append(f"  {name} = alloca {type}")
+            return name
+
+        folds = [Fold(f, reduction, 1, variable, 1) for reduction in phase.reductions]
+        for fold in folds:
+            fold.begin()
+        at = variable("i64")
+        f.do(f"store i64 0, ptr {at}")
+        f.do("br label %test")
+        f.label("test")
+        now = f.let(f"load i64, ptr {at}")
+        f.do(f"br i1 {f.let(f'icmp ult i64 {now}, %threads')}, label %body, label %done")
+        f.label("body")
+        offset = f.let(f"mul i64 {now}, {slots_of(phase) * SLOT}")
+        part, slot = f.let(f"getelementptr i8, ptr %parts, i64 {offset}"), 0
+        for fold in folds:
+            fold.take_stored(part, slot)
+            slot += fold.slots
+        f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
+        f.do("br label %test")
+        f.label("done")
+        slot = 0
+        for fold in folds:
+            fold.store("%found", slot)
+            slot += fold.slots
+        f.do("ret void")
+        head = f"define internal void @nest{self.number}.join{index}(ptr %parts, i64 %threads, ptr %found) {{"
+        self.module.definitions.append("\n".join([head, "entry:", *variables, *f.lines, "}"]))
+
+
+def slots_of(phase: Phase) -> int:
+    """How many slots its results take."""
+    return sum(2 if reduction.kind.startswith("arg") else 1 for reduction in phase.reductions)

@@ -1,0 +1,232 @@
+"""Products of matrices as functions: tiles of the result stay in registers while ``k`` is walked.
+
+Where vectors go along ``k``, each element of a tile is summed up in a vector of its own; the lanes of all of them are
+added together at the end, by halves, so that the sums of many come out beside each other. Where they go along ``n``, a
+vector holds as many elements of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.codegen.emission.expressions import multiply_add
+from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.loop_control import Bases, Walks
+from rekindle.codegen.emission.memory import Memory, load_one, spread
+from rekindle.codegen.emission.vector_types import element_type, vector
+from rekindle.codegen.llvm.engine import FEW_PASSES
+from rekindle.codegen.llvm.target import Target
+from rekindle.codegen.loop_ir.nodes import Product
+from rekindle.codegen.loop_ir.scalar_types import Scalar
+
+_TILE: Final = 4
+"""How many rows and columns a tile has where there are many registers; half as many rows where there are few."""
+_A, _B, _OUT = range(3)
+
+
+def product_name(nest: Product) -> str:
+    """The name of the function that runs products like this one."""
+    direction, rows = "across" if nest.across else "dots", "row" if nest.is_row else "rows"
+    return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
+
+
+def product_module(nest: Product, target: Target) -> str:
+    """The module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)`` takes
+    the addresses of the buffers, and of the numbers of a nest."""
+    module = Module()
+    _ProductWriter(module, nest, target).write()
+    declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
+    return "\n\n".join([FEW_PASSES, declarations, *module.definitions, "!0 = !{}"]) + "\n"
+
+
+@dataclass(slots=True)
+class _ProductWriter:
+    module: Module
+    nest: Product
+    target: Target
+    f: Function = field(init=False)
+    walks: Walks = field(init=False)
+    memory: Memory = field(init=False)
+    lanes: int = field(init=False)
+    bases: Bases = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.f = Function(self.module)
+        self.lanes = self.target.vector_bits // self.scalar.bits
+        f, rank = self.f, self.nest.rank
+        sizes = [self._parameter(loop) for loop in range(rank)]
+        strides, at = [], rank
+        for pointer in ("%a", "%b", "%out"):
+            self.bases.append(f.let(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
+            strides.append([self._parameter(at + 1 + loop) for loop in range(rank)])
+            at += 1 + rank
+        self.walks = Walks(f, self.nest, self.lanes, sizes, strides)
+        self.memory = Memory(f, self.nest, self.lanes, [each[rank - 1] for each in strides])
+
+    @property
+    def scalar(self) -> Scalar:
+        return self.nest.accesses[_OUT].scalar
+
+    @property
+    def _type(self) -> str:
+        return vector(element_type(self.scalar), self.lanes)
+
+    def _parameter(self, index: int) -> str:
+        place = self.f.let(f"getelementptr i64, ptr %parameters, i64 {index}")
+        return self.f.let(f"load i64, ptr {place}, align 8, !invariant.load !0")
+
+    def write(self) -> None:
+        """Add the function to the module."""
+        batch = range(self.nest.rank - 3)
+        matrices = self.walks.product(batch)
+        self.walks.rows(batch, self.bases, "0", matrices, self._across if self.nest.across else self._dots)
+        self.f.do("ret void")
+        head = f"define void @{product_name(self.nest)}(ptr %a, ptr %b, ptr %out, ptr %parameters) {{"
+        self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
+
+    def _rows(self) -> Sequence[int]:
+        """How many rows of the result go at a time."""
+        if self.nest.is_row:
+            return (1,)
+        return (_TILE, 1) if self.target.has("avx512f") else (_TILE // 2, 1)
+
+    def _lines(self, base: str, access: int, loop: int, start: str, count: int) -> list[str]:
+        """Where ``count`` rows or columns of a matrix begin, from ``start`` on."""
+        stride = self.walks.strides[access][loop]
+        line = self.f.let(f"getelementptr i8, ptr {base}, i64 {self.f.let(f'mul i64 {start}, {stride}')}")
+        found = [line]
+        for _ in range(count - 1):
+            line = self.f.let(f"getelementptr i8, ptr {line}, i64 {stride}")
+            found.append(line)
+        return found
+
+    def _zeros(self, count: int) -> list[str]:
+        """Places for sums."""
+        places = [self.walks.variable(self._type) for _ in range(count)]
+        for place in places:
+            self.f.do(f"store {self._type} zeroinitializer, ptr {place}")
+        return places
+
+    def _add(self, place: str, a: str, b: str) -> None:
+        known = self.f.let(f"load {self._type}, ptr {place}")
+        found = multiply_add(self.f, self.target, element_type(self.scalar), self.lanes, a, b, known)
+        self.f.do(f"store {self._type} {found}, ptr {place}")
+
+    # ---------------------------------------------------------------------------------------------------------- along n
+
+    def _across(self, bases: Bases) -> None:
+        m, n, k = range(self.nest.rank - 3, self.nest.rank)
+        f, walks = self.f, self.walks
+
+        def block(row: str, rows: int) -> None:
+            lines = self._lines(bases[_A], _A, m, row, rows)
+            written = self._lines(bases[_OUT], _OUT, m, row, rows)
+
+            def columns(at: str, mask: str | None, ways: int) -> None:
+                sums = self._zeros(rows * ways)
+                places = [at, *(f.let(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
+
+                def step(now: str, _: int) -> None:
+                    moved = f.let(f"mul i64 {now}, {walks.strides[_B][k]}")
+                    start = f.let(f"getelementptr i8, ptr {bases[_B]}, i64 {moved}")
+                    right = [self.memory.load(_B, start, place, mask) for place in places]
+                    along = f.let(f"mul i64 {now}, {walks.strides[_A][k]}")
+                    for number, line in enumerate(lines):
+                        one = load_one(f, self.scalar, f.let(f"getelementptr i8, ptr {line}, i64 {along}"))
+                        left = spread(f, one, element_type(self.scalar), self.lanes)
+                        for way, value in enumerate(right):
+                            self._add(sums[number * ways + way], left, value)
+
+                walks.blocks(walks.sizes[k], (1,), step)
+                for number, line in enumerate(written):
+                    for way, place in enumerate(places):
+                        value = f.let(f"load {self._type}, ptr {sums[number * ways + way]}")
+                        self.memory.store(_OUT, line, value, place, mask)
+
+            walks.vectors(walks.sizes[n], _TILE, columns)
+
+        walks.blocks(walks.sizes[m], self._rows(), block)
+
+    # ---------------------------------------------------------------------------------------------------------- along k
+
+    def _dots(self, bases: Bases) -> None:
+        m, n, k = range(self.nest.rank - 3, self.nest.rank)
+        walks = self.walks
+        widest = _TILE * (_TILE if self.target.has("avx512f") else _TILE // 2) if self.nest.is_row else _TILE
+
+        def block(row: str, rows: int) -> None:
+            left = self._lines(bases[_A], _A, m, row, rows)
+            written = self._lines(bases[_OUT], _OUT, m, row, rows)
+
+            def tile(column: str, columns: int) -> None:
+                right = self._lines(bases[_B], _B, n, column, columns)
+                sums = self._zeros(rows * columns)
+
+                def step(at: str, mask: str | None, _: int) -> None:
+                    others = [self.memory.load(_B, line, at, mask) for line in right]
+                    for number, line in enumerate(left):
+                        value = self.memory.load(_A, line, at, mask)
+                        for other, found in enumerate(others):
+                            self._add(sums[number * columns + other], value, found)
+
+                walks.vectors(walks.sizes[k], 1, step)
+                self._store_sums(sums, written, column, columns)
+
+            walks.blocks(walks.sizes[n], (widest, 1), tile)
+
+        walks.blocks(walks.sizes[m], self._rows(), block)
+
+    def _store_sums(self, sums: list[str], lines: list[str], column: str, columns: int) -> None:
+        """Add up the lanes of the sums of a tile, and store what comes out: ``columns`` elements of each line."""
+        f, element, size = self.f, element_type(self.scalar), self.scalar.size
+        values = [f.let(f"load {self._type}, ptr {place}") for place in sums]
+        at = 0
+        for first in range(0, len(values), self.lanes):
+            part = values[first : first + self.lanes]
+            found, width = self._folded(part), len(part)
+            done = 0
+            while done < width:
+                line, offset = divmod(at + done, columns)
+                count = min(columns - offset, width - done)
+                value = found
+                if count < width:
+                    lanes = ", ".join(f"i32 {lane}" for lane in range(done, done + count))
+                    whole = vector(element, width)
+                    value = f.let(
+                        f"shufflevector <{width} x {element}> {found}, {whole} poison, <{count} x i32> <{lanes}>"
+                    )
+                start = f.let(f"getelementptr {element}, ptr {lines[line]}, i64 {column}")
+                place = f.let(f"getelementptr {element}, ptr {start}, i64 {offset}") if offset else start
+                f.do(f"store <{count} x {element}> {value}, ptr {place}, align {size}")
+                done += count
+            at += width
+
+    def _folded(self, values: list[str]) -> str:
+        """One vector of the sums of the lanes of each of ``values``, as many as a power of two."""
+        width, length = self.lanes, self.lanes
+        while length > 1:
+            half = length // 2
+            starts = range(0, width, length)
+            low = [lane for start in starts for lane in range(start, start + half)]
+            if len(values) > 1:
+                values = [
+                    self._sum(a, b, width, [*low, *(width + lane for lane in low)], half)
+                    for a, b in zip(values[::2], values[1::2], strict=True)
+                ]
+            else:
+                values = [self._sum(values[0], "poison", width, low, half)]
+                width = half * len(starts)
+            length = half
+        return values[0]
+
+    def _sum(self, a: str, b: str, width: int, low: list[int], half: int) -> str:
+        """The lanes ``low`` of two vectors, plus those that are ``half`` further on."""
+        element = element_type(self.scalar)
+        whole = vector(element, width)
+        parts = []
+        for step in (0, half):
+            lanes = ", ".join(f"i32 {lane + step}" for lane in low)
+            parts.append(self.f.let(f"shufflevector {whole} {a}, {whole} {b}, <{len(low)} x i32> <{lanes}>"))
+        return self.f.let(f"fadd <{len(low)} x {element}> {parts[0]}, {parts[1]}")

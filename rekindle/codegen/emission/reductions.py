@@ -1,0 +1,205 @@
+"""Reductions: vectors of partial results, which become one element at the end where the vectors go along a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.memory import load_one, spread, store_one
+from rekindle.codegen.emission.vector_types import element_type, literal, splat, vector
+from rekindle.codegen.loop_ir.nodes import Reduction
+from rekindle.codegen.loop_ir.scalar_types import BF16, F16, I64, Scalar
+
+_INFINITE: Final = float("inf")
+SLOT: Final = 8
+"""How many bytes a result takes between the parts of a kernel."""
+
+
+def _neutral(kind: str, scalar: Scalar) -> str:
+    """What changes nothing."""
+    if kind in ("any", "all"):
+        return "true" if kind == "all" else "false"
+    if kind in ("sum", "product"):
+        return literal(0.0 if kind == "sum" else 1.0, scalar) if scalar.is_float else str(int(kind == "product"))
+    is_largest = kind in ("maximum", "argmaximum")
+    if scalar.is_float:
+        return literal(-_INFINITE if is_largest else _INFINITE, scalar)
+    low = -(1 << (scalar.bits - 1)) if scalar.is_signed else 0
+    high = (1 << (scalar.bits - scalar.is_signed)) - 1
+    return str(low if is_largest else high)
+
+
+Values = tuple[str, ...]
+"""What is folded so far: a vector of values, and one of indices where the reduction asks where an extreme is."""
+
+
+@dataclass(slots=True)
+class Fold:
+    """Writes one reduction; ``variable`` makes a place for a value of a type."""
+
+    f: Function
+    reduction: Reduction
+    lanes: int
+    variable: Callable[[str], str]
+    ways: int
+    """How many vectors are folded beside each other, so that none has to wait for the one before."""
+    places: list[Values] = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert self.scalar not in (BF16, F16)
+        self.places = [tuple(map(self.variable, self._types(self.lanes))) for _ in range(self.ways)]
+
+    @property
+    def scalar(self) -> Scalar:
+        return self.reduction.value.scalar
+
+    @property
+    def slots(self) -> int:
+        return len(self._scalars)
+
+    @property
+    def _has_index(self) -> bool:
+        return self.reduction.kind in ("argmaximum", "argminimum")
+
+    @property
+    def _scalars(self) -> tuple[Scalar, ...]:
+        return (self.scalar, I64) if self._has_index else (self.scalar,)
+
+    def _types(self, lanes: int) -> list[str]:
+        return [vector(element_type(scalar), lanes) for scalar in self._scalars]
+
+    def _neutrals(self) -> list[str]:
+        value = splat(element_type(self.scalar), _neutral(self.reduction.kind, self.scalar), self.lanes)
+        return [value, splat("i64", "0", self.lanes)][: self.slots]
+
+    # ------------------------------------------------------------------------------------------------------ in a loop
+
+    def begin(self) -> None:
+        for places in self.places:
+            for type, neutral, place in zip(self._types(self.lanes), self._neutrals(), places, strict=True):
+                self.f.do(f"store {type} {neutral}, ptr {place}")
+
+    def take(self, value: str, index: str, mask: str | None, way: int) -> None:
+        """Fold a vector in, whose elements are those at ``index``, a vector too; of one under a mask, the elements
+        that it tells."""
+        given = (value, index)[: self.slots]
+        known = self._loaded(self.places[way])
+        found = self._both(known, given, self.lanes)
+        if mask is not None:
+            truth = vector("i1", self.lanes)
+            found = tuple(
+                self.f.let(f"select {truth} {mask}, {type} {new}, {type} {old}")
+                for type, new, old in zip(self._types(self.lanes), found, known, strict=True)
+            )
+        self._kept(found, self.places[way])
+
+    def _loaded(self, places: Values) -> Values:
+        return tuple(
+            self.f.let(f"load {type}, ptr {place}") for type, place in zip(self._types(self.lanes), places, strict=True)
+        )
+
+    def _kept(self, values: Values, places: Values) -> None:
+        for type, value, place in zip(self._types(self.lanes), values, places, strict=True):
+            self.f.do(f"store {type} {value}, ptr {place}")
+
+    # ----------------------------------------------------------------------------------------------------- what it gave
+
+    def lane_results(self, way: int) -> str:
+        """The results of vector ``way``, each lane by itself."""
+        return self._loaded(self.places[way])[-1]
+
+    def end(self) -> Values:
+        """The result of all lanes and vectors, as single elements."""
+        values = [self._loaded(places) for places in self.places]
+        while len(values) > 1:
+            values = [self._both(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
+        found, lanes = values[0], self.lanes
+        while lanes > 1:  # halves are folded until one is left
+            half = lanes // 2
+            found = self._both(self._half(found, lanes, 0), self._half(found, lanes, half), half)
+            lanes = half
+        return found
+
+    def _half(self, values: Values, lanes: int, first: int) -> Values:
+        f, half, found = self.f, lanes // 2, []
+        places = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
+        for type, scalar, value in zip(self._types(lanes), self._scalars, values, strict=True):
+            part = f.let(f"shufflevector {type} {value}, {type} poison, <{half} x i32> <{places}>")
+            if half == 1:
+                part = f.let(f"extractelement <1 x {element_type(scalar)}> {part}, i64 0")
+            found.append(part)
+        return tuple(found)
+
+    def result(self) -> str:
+        """The result in all lanes."""
+        return spread(self.f, self.end()[-1], element_type(self._scalars[-1]), self.lanes)
+
+    # -------------------------------------------------------------------------------------------- between functions
+
+    def store(self, slots: str, first: int) -> None:
+        """Write the result to memory, from slot ``first`` on."""
+        for number, (scalar, value) in enumerate(zip(self._scalars, self.end(), strict=True), first):
+            store_one(self.f, scalar, value, self._slot(slots, number))
+
+    def load(self, slots: str, first: int) -> str:
+        """The result that was stored, in all lanes."""
+        number, scalar = first + self.slots - 1, self._scalars[-1]
+        value = load_one(self.f, scalar, self._slot(slots, number))
+        return spread(self.f, value, element_type(scalar), self.lanes)
+
+    def take_stored(self, slots: str, first: int) -> None:
+        """Fold in what was stored; for single elements."""
+        given = tuple(
+            load_one(self.f, scalar, self._slot(slots, number)) for number, scalar in enumerate(self._scalars, first)
+        )
+        self._kept(self._both(self._loaded(self.places[0]), given, 1), self.places[0])
+
+    def _slot(self, slots: str, number: int) -> str:
+        return self.f.let(f"getelementptr i8, ptr {slots}, i64 {number * SLOT}")
+
+    # ---------------------------------------------------------------------------------------------------- two into one
+
+    def _both(self, a: Values, b: Values, lanes: int) -> Values:
+        if not self._has_index:
+            return (self._two(a[0], b[0], lanes),)
+        f, truth = self.f, vector("i1", lanes)
+        whole, place = vector(element_type(self.scalar), lanes), vector("i64", lanes)
+        is_new = self._is_beyond(b[0], a[0], lanes)
+        same = f.let(f"{'fcmp ueq' if self.scalar.is_float else 'icmp eq'} {whole} {a[0]}, {b[0]}")
+        if self.scalar.is_float:  # a NaN is beyond all numbers, and equal to another
+            nan_a, nan_b = (f.let(f"fcmp uno {whole} {each[0]}, {each[0]}") for each in (a, b))
+            differ = f.let(f"xor {truth} {nan_a}, {nan_b}")
+            is_new = f.let(f"select {truth} {differ}, {truth} {nan_b}, {truth} {is_new}")
+            alike = f.let(f"xor {truth} {differ}, {splat('i1', 'true', lanes)}")
+            same = f.let(f"and {truth} {same}, {alike}")
+        earlier = f.let(f"and {truth} {same}, {f.let(f'icmp slt {place} {b[1]}, {a[1]}')}")
+        chosen = f.let(f"or {truth} {is_new}, {earlier}")
+        return (
+            f.let(f"select {truth} {chosen}, {whole} {b[0]}, {whole} {a[0]}"),
+            f.let(f"select {truth} {chosen}, {place} {b[1]}, {place} {a[1]}"),
+        )
+
+    def _is_beyond(self, a: str, b: str, lanes: int) -> str:
+        """Whether ``a`` is larger than ``b``, or smaller, as it is asked for; false with a NaN."""
+        larger = self.reduction.kind in ("maximum", "argmaximum")
+        type = vector(element_type(self.scalar), lanes)
+        if self.scalar.is_float:
+            return self.f.let(f"fcmp {'ogt' if larger else 'olt'} {type} {a}, {b}")
+        order = ("s" if self.scalar.is_signed else "u") + ("gt" if larger else "lt")
+        return self.f.let(f"icmp {order} {type} {a}, {b}")
+
+    def _two(self, a: str, b: str, lanes: int) -> str:
+        f, type, truth = self.f, vector(element_type(self.scalar), lanes), vector("i1", lanes)
+        kind = self.reduction.kind
+        if kind in ("any", "all"):
+            return f.let(f"{'or' if kind == 'any' else 'and'} {type} {a}, {b}")
+        if kind in ("sum", "product"):
+            instruction = "add" if kind == "sum" else "mul"
+            return f.let(f"{'f' if self.scalar.is_float else ''}{instruction} {type} {a}, {b}")
+        beyond = self._is_beyond(a, b, lanes)
+        if self.scalar.is_float:
+            # A NaN on either side wins: b where it is one, or a is not beyond it; then a where that is one.
+            beyond = f.let(f"or {truth} {beyond}, {f.let(f'fcmp uno {type} {a}, {a}')}")
+        return f.let(f"select {truth} {beyond}, {type} {a}, {type} {b}")

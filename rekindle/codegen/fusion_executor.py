@@ -1,0 +1,303 @@
+"""What runs a ``prim::FusionGroup``.
+
+A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
+ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
+do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together. Where products of
+matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without.
+
+A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operators also do what comes too seldom: see
+:data:`PATIENCE`. And there is an end to it: a group for which one kernel after the other would be needed makes
+:data:`MOST_RECIPES` and leaves the rest to the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from rekindle.codegen.compiled_kernels import Launch, Recipe, recipe
+from rekindle.codegen.fusible import is_product
+from rekindle.codegen.fusion import KIND, FuseGraph
+from rekindle.codegen.layout import Layout
+from rekindle.codegen.llvm.call_sites import TensorCalls
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
+from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.subgraph_execution import Provisional, callable_of, is_settled_at_once
+from rekindle.ir.types import TensorType
+from rekindle.passes.alike import Shared
+
+MOST_LAUNCHES: Final = 64
+"""How many combinations of layouts a group remembers."""
+MOST_RECIPES: Final = 32
+"""How often a group tries to make a kernel."""
+_REFUSED: Final = 4
+"""For how many tries one counts that was in vain."""
+
+PATIENCE = 3000.0
+"""How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
+made. In the third call it is made in any case, unless the group stands in a loop. Groups that are alike count
+together."""
+_PER_OPERATOR: Final = 2.0
+_PER_ELEMENT: Final = 0.0005
+"""Microseconds, with what the plan and PyTorch do around an operator."""
+
+NO_KERNEL: Final = "no kernel can be made for such inputs"
+TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
+RECORDED: Final = "gradients are recorded"
+"""Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more of the first."""
+
+_PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
+
+
+class FusedGroup(Provisional):
+    """Runs ``graph``; see the module. Where kernels are to be had, :meth:`function` takes its place, which calls it
+    where no launch fits that it knows.
+
+    ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
+    they come from. ``refusals`` say why there was no kernel, in the order in which that came up; ``falls`` count the
+    calls that ran operator by operator, by why.
+
+    ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
+    call counts for besides what it takes, in all ``places`` together where the group stands.
+    """
+
+    def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
+        super().__init__()
+        self.graph = graph
+        self.name = name
+        self.launches: dict[Hashable, Launch | None] = {}
+        self.recipes: list[Recipe] = []
+        self.refusals: list[str] = []
+        self.falls: dict[str, int] = {}
+        self._tries = MOST_RECIPES
+        self.places = 0
+        self._patience = patience
+        self._each_call = each_call
+        self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
+        self._calls: TensorCalls | None = None
+        self._has_products = any(map(is_product, graph.nodes))
+        self.without_products: Callable[..., Any] | None = None
+        """What runs the graph where its products are too large, once that has been needed."""
+        _GROUPS[graph] = ref(self)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no kernel has been asked for yet: there were too few calls."""
+        return self._tries == MOST_RECIPES
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether there has been no kernel so far, and will be none."""
+        return self._tries <= 0 and not self.recipes
+
+    def hurry(self) -> None:
+        """Make kernels from the next call on, whether they pay or not."""
+        self._patience = 0.0
+
+    def function(self) -> Callable[..., Any]:
+        """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
+        kinds = ["tensor" if isinstance(value.type, TensorType) else "scalar" for value in self.graph.inputs]
+        calls = TensorCalls(kinds, self.__call__)
+        function = calls.function
+        calls.function = _taken  # or group and function would keep each other alive
+        self._calls = calls
+        return function
+
+    def __call__(self, *inputs: Any) -> Any:
+        key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
+        if isinstance(key, str):
+            why = key
+            if why == RECORDED and not self.recipes:
+                self._tries -= 1
+                if self._tries <= 0:
+                    self.settle(self._unless_recorded())
+        else:
+            if key in self.launches:
+                launch = self.launches[key]
+                self._tries -= launch is None and not self.recipes
+            else:
+                launch = self._new_launch(key, inputs)
+            if launch is not None:
+                found = launch(inputs)
+                if found is not None:
+                    return found
+                self.falls[OUT_OF_BOUNDS] = self.falls.get(OUT_OF_BOUNDS, 0) + 1
+                return self._operators(*inputs)
+            why = NO_KERNEL
+            if self.has_given_up:
+                self.settle(self._other_way())
+            if self._has_products:
+                self.falls[why] = self.falls.get(why, 0) + 1
+                return self._other_way()(*inputs)
+        self.falls[why] = self.falls.get(why, 0) + 1
+        return self._operators(*inputs)
+
+    def _other_way(self) -> Callable[..., Any]:
+        """What runs what there can be no kernel for: with the products left to BLAS there may be some for the rest."""
+        if not self._has_products:
+            return self._operators
+        if self.without_products is None:
+            rest = self.graph.copy()
+            FuseGraph(products=False).run(rest)
+            self.without_products = callable_of(rest, self.name)
+        return self.without_products
+
+    def _unless_recorded(self) -> Callable[..., Any]:
+        """What runs the operators while gradients may be recorded, and comes back here when none are."""
+        operators, is_recording = self._operators, torch.is_grad_enabled
+
+        def run(*inputs: Any) -> Any:
+            if is_recording():
+                return operators(*inputs)
+            if self.has_given_up:
+                self._tries = MOST_RECIPES
+            return self(*inputs)
+
+        return run
+
+    @cached_property
+    def _operators(self) -> Callable[..., Any]:
+        """What runs the operators one by one."""
+        return callable_of(self.graph, self.name)
+
+    @staticmethod
+    def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
+        """What a launch depends on; why no kernel may run, where none may."""
+        records = torch.is_grad_enabled()
+        key: list[Any] = [torch.get_default_dtype()]
+        for each in inputs:
+            if isinstance(each, Tensor):
+                if type(each) not in _PLAIN_TYPES:
+                    return "an input is of a subclass of Tensor"
+                if not each.is_cpu or each.layout is not torch.strided:
+                    return "an input is no dense tensor on the CPU"
+                if records and each.requires_grad:
+                    return RECORDED
+                if each.is_neg() or each.is_conj():
+                    return "an input is negated or conjugated lazily"
+                key += (each.shape, each.stride(), each.dtype)
+            else:
+                key.append(type(each))
+        return "modes, transforms or autocasting have to see each operator" if _is_watched() else tuple(key)
+
+    def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> Launch | None:
+        """Find or make the launch for a key, and remember it."""
+        layouts = [
+            Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
+            for each in inputs
+        ]
+        for known in self.recipes:
+            launch = known.launch(layouts)
+            if launch is not None:
+                break
+        else:
+            if self._tries <= 0:
+                return None
+            launch = self._first_launch(layouts)
+        while len(self.launches) >= MOST_LAUNCHES:
+            self.launches.pop(next(iter(self.launches)), None)
+        self.launches[key] = launch
+        return launch
+
+    def _pays(self, inputs: Sequence[Any]) -> bool:
+        """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
+        foreseen, not measured, so that a program does the same whenever it runs."""
+        elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
+        self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
+        self._patience -= self._each_call / max(1, self.places)
+        return self._patience <= 0
+
+    def _first_launch(self, layouts: Sequence[Layout | type]) -> Launch | None:
+        """The first launch of a new recipe."""
+        self._tries -= 1
+        try:
+            made = recipe(self.graph, layouts)
+        except Unsupported as error:
+            self._tries -= _REFUSED - 1
+            self.refusals.append(str(error))
+            return None
+        launch = made.launch(layouts)
+        assert launch is not None, "a recipe has to serve what it was made for"
+        self.recipes.append(made)
+        if made.default_dtype is None:
+            if self._calls is None:
+                self.settle(self.function())
+            assert self._calls is not None
+            self._calls.add(made.native(launch))
+        return launch
+
+    def prepare(self, inputs: Sequence[Layout | type]) -> Launch:
+        """The launch for inputs of these layouts, and numbers of these types.
+
+        Raises:
+            Unsupported: there can be no kernel.
+        """
+        launch = recipe(self.graph, inputs).launch(inputs)
+        assert launch is not None
+        return launch
+
+
+_GROUPS: Final[WeakKeyDictionary[Graph, ref[FusedGroup]]] = WeakKeyDictionary()
+
+
+def group_of(graph: Graph) -> FusedGroup | None:
+    """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    found = _GROUPS.get(graph)
+    return None if found is None else found()
+
+
+def _taken(*inputs: Any) -> Any:
+    raise AssertionError("the function belongs to whoever asked for it")
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
+    differentiation, autocasting."""
+    return (
+        torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._len_torch_function_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+        or torch.is_autocast_enabled("cpu")
+    )
+
+
+_SHARED: Final[Shared[FusedGroup]] = Shared()
+
+
+def _operation(node: Node) -> Operation:
+    at_once, in_loop = is_settled_at_once(), _stands_in_loop(node)
+
+    def made(graph: Graph) -> FusedGroup:
+        if at_once:
+            return FusedGroup(graph)
+        return FusedGroup(graph, patience=PATIENCE, each_call=0.0 if in_loop else PATIENCE / 2.5)
+
+    group = _SHARED.of(node, made, (at_once, in_loop))
+    subgraph = node.get_graph("Subgraph")
+    if group_of(subgraph) is not group or group.places == 0:
+        group.places += 1
+        _GROUPS[subgraph] = ref(group)
+    return group
+
+
+def _stands_in_loop(node: Node) -> bool:
+    each: Node | None = node
+    while each is not None:
+        if each.kind == "prim::Loop":
+            return True
+        block = each.owning_block
+        each = None if block is None else block.owning_node
+    return False
+
+
+REGISTRY.register(Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=Effects.SPECIAL))

@@ -1,0 +1,216 @@
+"""Kernels called with Tensors, as Python has them, without Python in between.
+
+A :class:`TensorCalls` is one place in a program where a kernel is called. Its ``function`` is a C function that looks
+at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`Launch` that was
+prepared for arguments like these, makes the results, and runs the kernel: about a third of a microsecond. Where none
+fits, it calls a function of Python, which may prepare one for the next time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch.autograd import forward_ad
+
+from rekindle.codegen.llvm.call_site_ir import tensor_call_text
+from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.tensor_abi import tensor_objects
+from rekindle.codegen.symbolic_sizes import Formula
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+
+MOST_LAUNCHES: Final = 8
+"""How many launches a place keeps; the one that was prepared first goes when another comes."""
+
+Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
+"""A dtype, sizes and strides, in elements."""
+
+_SCALARS: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """A kernel for arguments of certain layouts.
+
+    ``kernel`` is the address of ``int64_t kernel(void **pointers, int64_t *parameters, int64_t *scalars)``, which
+    answers 0, or anything else to have the fallback called after all: ``pointers`` are where the elements of the
+    Tensors among the inputs begin, in their order, then those of the outputs; ``scalars`` are the numbers among the
+    inputs, ints and bools as they are, floats as doubles.
+
+    ``inputs`` has for each input a layout, or the class of a number; ``outputs`` are the layouts of the Tensors that
+    are made. ``keep`` is kept alive: what ``kernel`` is a part of.
+
+    With a ``formula``, the launch fits other sizes and strides, too, wherever the formula holds for them: one Tensor
+    after the other, first its sizes. Its results are the parameters, then the sizes and strides of each output.
+    """
+
+    kernel: int
+    inputs: Sequence[Layout | type]
+    outputs: Sequence[Layout]
+    parameters: Sequence[int] = ()
+    keep: object = None
+    formula: Formula | None = None
+
+
+def is_available() -> bool:
+    """Whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
+    return tensor_objects() is not None
+
+
+class TensorCalls:
+    """``function`` takes the arguments that ``kinds`` (``tensor`` or ``scalar``) tells, and answers with the result of
+    the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
+
+    A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
+    formula holds for), on the CPU, neither conjugated nor negated, without a derivative to be taken of it, and every
+    number is exactly of its class and of at most 64 bits; and if nobody watches or changes operators in this thread
+    (modes, transforms, autocasting). The GIL is held while the kernel runs.
+    """
+
+    __slots__ = ("_kept", "_launches", "_site", "function")
+
+    def __init__(self, kinds: Sequence[str], fallback: Callable[..., Any]) -> None:
+        site = _Site()
+        kind_array = (ctypes.c_int64 * max(len(kinds), 1))(*(kind == "tensor" for kind in kinds))
+        site.inputs = len(kinds)
+        site.kinds = ctypes.addressof(kind_array)
+        site.fallback = id(fallback)
+        site.most_pointers = 1
+        site.forward = id(vars(forward_ad))
+        self._site = site
+        self._kept: list[object] = []
+        """What belongs to each launch."""
+        self._launches: list[_Launch] = []
+        self.function: Callable[..., Any] = fallback
+        if is_available():
+            code = _code()
+            owner = [code, site, kind_array, fallback, forward_ad, self._kept, self._launches]
+            self.function = function_at(code.address("tensor_call"), "kernel", capsule_of(site), owner)
+
+    def add(self, launch: Launch) -> None:
+        """Use ``launch`` from now on where it fits."""
+        filled, kept = _fill(launch)
+        self._launches.append(filled)
+        self._kept.append((kept, launch.keep))
+        site = self._site
+        pointers = sum(not isinstance(layout, type) for layout in launch.inputs) + len(launch.outputs)
+        site.most_pointers = max(site.most_pointers, pointers)
+        # The new list is in place before what it does not hold any more is freed.
+        newest = self._launches[-MOST_LAUNCHES:]
+        for index, known in enumerate(reversed(newest)):
+            site.launch[index] = ctypes.addressof(known)
+        site.launches = len(newest)
+        del self._launches[:-MOST_LAUNCHES], self._kept[:-MOST_LAUNCHES]
+
+
+class _Layout(ctypes.Structure):
+    _fields_ = (
+        ("dtype", ctypes.c_int64),
+        ("rank", ctypes.c_int64),
+        ("sizes", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+    )
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("kernel", ctypes.c_void_p),
+        ("numbers", ctypes.c_void_p),
+        ("inputs", ctypes.c_void_p),
+        ("output_count", ctypes.c_int64),
+        ("outputs", ctypes.c_void_p),
+        ("parameters", ctypes.c_int64),
+        ("number_count", ctypes.c_int64),
+        ("formula", ctypes.c_void_p),
+    )
+
+
+class _Formula(ctypes.Structure):
+    _fields_ = (
+        ("words", ctypes.c_int64),
+        ("constant_count", ctypes.c_int64),
+        ("constants", ctypes.c_void_p),
+        ("step_count", ctypes.c_int64),
+        ("steps", ctypes.c_void_p),
+        ("results", ctypes.c_void_p),
+    )
+
+
+class _Site(ctypes.Structure):
+    _fields_ = (
+        ("inputs", ctypes.c_int64),
+        ("kinds", ctypes.c_void_p),
+        ("fallback", ctypes.c_void_p),
+        ("most_pointers", ctypes.c_int64),
+        ("forward", ctypes.c_void_p),
+        ("launches", ctypes.c_int64),
+        ("launch", ctypes.c_void_p * MOST_LAUNCHES),
+    )
+
+
+@cache
+def _code() -> NativeCode:
+    objects = tensor_objects()
+    assert objects is not None
+    return compile_module(tensor_call_text(objects, MOST_LAUNCHES))
+
+
+def _fill(launch: Launch) -> tuple[_Launch, list[object]]:
+    """The structure that native code reads, and what it points to."""
+    numbers = list(launch.parameters)
+    for _, sizes, strides in launch.outputs:
+        numbers += (*sizes, *strides)
+    number_array = _words(numbers)
+    inputs = (_Layout * max(len(launch.inputs), 1))()
+    outputs = (_Layout * max(len(launch.outputs), 1))()
+    kept: list[object] = [number_array, inputs, outputs]
+    for index, layout in enumerate(launch.inputs):
+        if isinstance(layout, type):
+            inputs[index].dtype = _SCALARS[layout]
+            continue
+        dtype, sizes, strides = layout
+        size_array, stride_array = _words(sizes), _words(strides)
+        kept += [size_array, stride_array]
+        inputs[index].dtype, inputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
+        inputs[index].sizes = ctypes.addressof(size_array)
+        inputs[index].strides = ctypes.addressof(stride_array)
+    for index, (dtype, sizes, _) in enumerate(launch.outputs):
+        outputs[index].dtype, outputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
+    structure = _Launch(
+        launch.kernel,
+        ctypes.addressof(number_array),
+        ctypes.addressof(inputs),
+        len(launch.outputs),
+        ctypes.addressof(outputs),
+        len(launch.parameters),
+        len(numbers),
+    )
+    if launch.formula is not None:
+        formula = _fill_formula(launch.formula, kept)
+        kept.append(formula)
+        structure.formula = ctypes.addressof(formula)
+    return structure, kept
+
+
+def _fill_formula(formula: Formula, kept: list[object]) -> _Formula:
+    constants = _words(formula.constants)
+    steps = _words([word for step in formula.steps for word in step])
+    results = _words(formula.results)
+    kept += [constants, steps, results]
+    return _Formula(
+        formula.words,
+        len(formula.constants),
+        ctypes.addressof(constants),
+        len(formula.steps),
+        ctypes.addressof(steps),
+        ctypes.addressof(results),
+    )
+
+
+def _words(numbers: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * max(len(numbers), 1))(*numbers)

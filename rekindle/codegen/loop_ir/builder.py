@@ -1,0 +1,195 @@
+"""Making expressions: equal ones become one, and what is constant is computed at once."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from rekindle.codegen.loop_ir.nodes import Datum, Expression
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, Scalar
+
+
+class Unsupported(Exception):
+    """No kernel can be made of this; the text says why, for people."""
+
+
+class Builder:
+    """Makes the expressions of one nest."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], Expression] = {}
+
+    def make(self, kind: str, scalar: Scalar, *operands: Expression, datum: Datum = None) -> Expression:
+        """The expression of this kind; the same object each time."""
+        exact = struct.pack("<d", datum) if isinstance(datum, float) else datum  # 0.0 and -0.0 are two
+        key = (kind, scalar, operands, type(datum), exact)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Expression(kind, scalar, operands, datum)
+        return found
+
+    # ---------------------------------------------------------------------------------------------------------- leaves
+
+    def constant(self, value: float, scalar: Scalar) -> Expression:
+        """A number, converted to ``scalar`` as C++ does."""
+        if scalar.is_float:
+            return self.make("constant", scalar, datum=_rounded(float(value), scalar))
+        if scalar is BOOL:
+            return self.make("constant", scalar, datum=bool(value))
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise Unsupported(f"{value} as an integer")
+            value = math.trunc(value)
+        wrapped = value & ((1 << scalar.bits) - 1)
+        if scalar.is_signed and wrapped >> (scalar.bits - 1):
+            wrapped -= 1 << scalar.bits
+        return self.make("constant", scalar, datum=wrapped)
+
+    def like(self, value: float, other: Expression) -> Expression:
+        """A number of the type of ``other``."""
+        return self.constant(value, other.scalar)
+
+    def load(self, access: int, scalar: Scalar) -> Expression:
+        return self.make("load", scalar, datum=access)
+
+    def argument(self, number: int, scalar: Scalar) -> Expression:
+        """What is passed by value."""
+        return self.make("argument", scalar, datum=number)
+
+    def reduced(self, number: int, scalar: Scalar) -> Expression:
+        """The result of a reduction that is complete."""
+        return self.make("reduced", scalar, datum=number)
+
+    def length(self) -> Expression:
+        """How many iterations the innermost loop has."""
+        return self.make("length", I64)
+
+    # ------------------------------------------------------------------------------------------------------ arithmetic
+
+    def cast(self, value: Expression, scalar: Scalar) -> Expression:
+        if value.scalar is scalar:
+            return value
+        if value.kind == "constant":
+            assert isinstance(value.datum, int | float)
+            return self.constant(value.datum, scalar)
+        return self.make("cast", scalar, value)
+
+    def _same(self, kind: str, *operands: Expression) -> Expression:
+        scalar = operands[0].scalar
+        assert all(operand.scalar is scalar for operand in operands), kind
+        return self.make(kind, scalar, *operands)
+
+    def add(self, a: Expression, b: Expression) -> Expression:
+        return self.either(a, b) if a.scalar is BOOL else self._same("add", a, b)
+
+    def sub(self, a: Expression, b: Expression) -> Expression:
+        return self._same("sub", a, b)
+
+    def mul(self, a: Expression, b: Expression) -> Expression:
+        return self.both(a, b) if a.scalar is BOOL else self._same("mul", a, b)
+
+    def div(self, a: Expression, b: Expression) -> Expression:
+        if not a.scalar.is_float:
+            raise Unsupported("a division of integers")
+        return self._same("div", a, b)
+
+    def fma(self, a: Expression, b: Expression, c: Expression) -> Expression:
+        """``a * b + c``, of floats rounded once."""
+        return self._same("fma", a, b, c) if a.scalar.is_float else self.add(self.mul(a, b), c)
+
+    def neg(self, a: Expression) -> Expression:
+        return self._same("neg", a)
+
+    def reciprocal(self, a: Expression) -> Expression:
+        return self.div(self.like(1.0, a), a)
+
+    def call(self, name: str, *operands: Expression) -> Expression:
+        """A function of the mathematical library, or one of ``sqrt``, ``floor``, ``ceil``, ``trunc``, ``round`` (half
+        to even), ``abs``, ``copysign``."""
+        return self._same(name, *operands)
+
+    # ------------------------------------------------------------------------------------------------- truth and choice
+
+    def compare(self, kind: str, a: Expression, b: Expression) -> Expression:
+        """``lt``, ``le``, ``gt``, ``ge``, ``eq`` or ``ne``; with a NaN only ``ne`` is true."""
+        assert a.scalar is b.scalar
+        return self.make(kind, BOOL, a, b)
+
+    def select(self, condition: Expression, then: Expression, other: Expression) -> Expression:
+        assert condition.scalar is BOOL
+        assert then.scalar is other.scalar
+        return self.make("select", then.scalar, condition, then, other)
+
+    def both(self, a: Expression, b: Expression) -> Expression:
+        return self._same("and", a, b)
+
+    def either(self, a: Expression, b: Expression) -> Expression:
+        return self._same("or", a, b)
+
+    def differ(self, a: Expression, b: Expression) -> Expression:
+        return self._same("xor", a, b)
+
+    def invert(self, a: Expression) -> Expression:
+        return self._same("not", a)
+
+    def shift(self, kind: str, a: Expression, b: Expression) -> Expression:
+        return self._same(kind, a, b)
+
+    def truth(self, a: Expression) -> Expression:
+        """Whether it is not zero; a NaN is not."""
+        return self.cast(a, BOOL)
+
+    def is_nan(self, a: Expression) -> Expression:
+        return self.compare("ne", a, a) if a.scalar.is_float else self.constant(False, BOOL)
+
+    # ------------------------------------------------------------------------------------------------------- extremes
+
+    def clamp_min(self, a: Expression, least: Expression) -> Expression:
+        """The larger one; a NaN as ``a`` stays."""
+        return self.select(self.compare("gt", least, a), least, a)
+
+    def clamp_max(self, a: Expression, most: Expression) -> Expression:
+        """The smaller one; a NaN as ``a`` stays."""
+        return self.select(self.compare("lt", most, a), most, a)
+
+    def maximum(self, a: Expression, b: Expression) -> Expression:
+        """The larger one; a NaN on either side wins."""
+        if a.scalar is BOOL:
+            return self.either(a, b)
+        larger = self.select(self.compare("gt", a, b), a, b)
+        return self.select(self.is_nan(a), a, larger) if a.scalar.is_float else larger
+
+    def minimum(self, a: Expression, b: Expression) -> Expression:
+        """The smaller one; a NaN on either side wins."""
+        if a.scalar is BOOL:
+            return self.both(a, b)
+        smaller = self.select(self.compare("lt", a, b), a, b)
+        return self.select(self.is_nan(a), a, smaller) if a.scalar.is_float else smaller
+
+
+def _rounded(value: float, scalar: Scalar) -> float:
+    """``value`` as a float of the type ``scalar`` has it."""
+    if scalar is not F32 or not math.isfinite(value):
+        return value
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def substituted(expression: Expression, old: Expression, new: Expression, b: Builder) -> Expression:
+    """``expression`` with ``new`` in place of ``old``."""
+    made: dict[Expression, Expression] = {old: new}
+
+    def visit(each: Expression) -> Expression:
+        found = made.get(each)
+        if found is None:
+            operands = [visit(operand) for operand in each.operands]
+            found = made[each] = b.make(each.kind, each.scalar, *operands, datum=each.datum) if operands else each
+        return found
+
+    return visit(expression)
+
+
+ARGUMENT_TYPES = {int: I64, bool: I64, float: F64}
+"""As what numbers are passed."""

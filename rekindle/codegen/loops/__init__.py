@@ -1,5 +1,0 @@
-"""The loop form: what a kernel computes, between the graph and machine code.
-
-A kernel is a list of nests of loops. Sizes and strides are symbols: one kernel serves all tensors of a rank and of a
-kind of layout. Its text (:mod:`rekindle.codegen.loops.text`) tells two kernels apart.
-"""

@@ -1,0 +1,80 @@
+"""Products of matrices as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rekindle.codegen.layout import Ints
+from rekindle.codegen.loop_ir import nodes
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.nodes import Access, Step
+from rekindle.codegen.nest_builder import OwnLoops, Target
+from rekindle.codegen.operators.views import compose, identity
+from rekindle.codegen.value_descriptors import Input, Product, Tensor, ViewOf, scalar_of
+
+
+def product_nest(target: Target, kept: Mapping[Tensor, Input]) -> tuple[nodes.Product, list[int]]:
+    """The nest that writes a product, whose columns follow one another in memory, and its parameters.
+
+    Raises:
+        OwnLoops: a factor has to be kept first.
+        Unsupported: the elements of the factors stand too far apart.
+    """
+    product, layout = target.value, target.layout
+    assert isinstance(product, Product)
+    a, b = _Factor(product.a, kept), _Factor(product.b, kept)
+    batch = layout.rank - 2
+    sizes = [*layout.sizes, product.a.layout.sizes[-1]]
+    # Of each loop, how far it goes in a, b and the result.
+    steps = [
+        *((a.outer(dim, batch), b.outer(dim, batch), layout.strides[dim]) for dim in range(batch)),
+        (a.strides[-2], 0, layout.strides[-2]),
+        (0, b.strides[-1], layout.strides[-1]),
+        (a.strides[-1], b.strides[-2], 0),
+    ]
+    for dim in range(batch - 1, -1, -1):
+        if sizes[dim] == 1:
+            del sizes[dim], steps[dim]
+    m = len(sizes) - 3
+    if m and sizes[m] == 1 and isinstance(steps[m - 1][1], int) and steps[m - 1][1] == 0:
+        del sizes[m], steps[m]  # many rows by the same matrix are a matrix
+        m -= 1
+    across = not (steps[-1][0] == 1 and steps[-1][1] == 1)
+    if across and steps[-2][1] != 1 and sizes[-2] != 1:
+        raise Unsupported("a product of matrices with gaps")
+    scalar = scalar_of(layout.dtype)
+    numbers = list(sizes)
+    for factor, offset in enumerate((a.offset, b.offset, target.offset)):
+        numbers += (offset * scalar.size, *(step[factor] * scalar.size for step in steps))
+    accesses = (
+        Access(a.buffer, scalar, Step.STRIDE if across else Step.NEXT),
+        Access(b.buffer, scalar, Step.NEXT),
+        Access(target.buffer, scalar, Step.NEXT),
+    )
+    return nodes.Product(len(sizes), accesses, across, is_row=sizes[m] == 1), numbers
+
+
+class _Factor:
+    """Where the elements of ``value`` stand: in which buffer, from which element on, with which strides."""
+
+    def __init__(self, value: Tensor, kept: Mapping[Tensor, Input]) -> None:
+        self.sizes = value.layout.sizes
+        rank = len(self.sizes)
+        places = identity(rank)
+        while isinstance(value, ViewOf) and value not in kept:
+            places = compose(value.places, places, rank)
+            value = value.base
+        base = kept.get(value, value)
+        if not isinstance(base, Input):
+            raise OwnLoops(value)
+        own = base.layout.strides
+        self.buffer = base.number
+        self.offset = sum(start * stride for (start, _), stride in zip(places, own, strict=True))
+        self.strides: Ints = tuple(
+            sum(steps[loop] * stride for (_, steps), stride in zip(places, own, strict=True)) for loop in range(rank)
+        )
+
+    def outer(self, dim: int, batch: int) -> int:
+        """How far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
+        own = dim - batch + len(self.sizes) - 2
+        return 0 if own < 0 or self.sizes[own] == 1 else self.strides[own]

@@ -1,0 +1,112 @@
+"""What runs a ``prim::NativeRegion``: machine code, and a plan of its graph for all that the code leaves.
+
+Making the code takes some 20 ms, which a loop over the three sizes of a tensor never earns back. So a loop without
+another one in it, and with a number of iterations, is run by the plan until that has taken :data:`PATIENCE`; others
+are compiled on the first call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at, object_class_offset
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.native.arithmetic import DECLARATIONS
+from rekindle.codegen.native.boxing_ir import objects_text
+from rekindle.codegen.native.list_runtime_ir import lists_text
+from rekindle.codegen.native.lists import NativeWriter
+from rekindle.codegen.native.regions import REGION, has_loop
+from rekindle.codegen.native.runtime_linking import library_module, region_module
+from rekindle.codegen.native.string_runtime_ir import strings_text
+from rekindle.codegen.native.wrapper import ENTRY, entry_text
+from rekindle.codegen.native.writer import kinds_of
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.subgraph_execution import Provisional, callable_of, is_settled_at_once
+from rekindle.ops.declare import implements_for_node
+
+PATIENCE = 0.002
+"""How many seconds the plan may spend on a simple loop before it is compiled."""
+
+_NAME = "native region"
+_ENDLESS = 2**63 - 1
+"""The number of iterations of a `while` loop."""
+
+
+@implements_for_node(f"{REGION}(...) -> ...", effects=Effects.SPECIAL)
+def native_region(node: Node) -> Operation:
+    """Runs its subgraph, which knows numbers and lists of numbers only."""
+    return NativeRegion(node.get_graph("Subgraph"))
+
+
+def region_text(graph: Graph) -> str:
+    """The module that is made of a region."""
+    region = NativeWriter().function(graph, "region")
+    entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
+    return region_module(_library_text(), region + entry)
+
+
+@cache
+def _library_text() -> str:
+    offset = object_class_offset()
+    assert offset is not None
+    return "\n".join([lists_text(), objects_text(offset), strings_text(offset), DECLARATIONS])
+
+
+class NativeRegion(Provisional):
+    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
+    code, once there is any."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.code: NativeCode | None = None
+        self._plan: Callable[..., Any] | None = None
+        self._run: Callable[..., Any] | None = None
+        self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) and not is_settled_at_once() else 0.0
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self._run is not None:
+            return self._run(*inputs)
+        if self._patience > 0:
+            if self._plan is None:
+                self._plan = callable_of(self.graph, _NAME)
+            started = time.perf_counter()
+            try:
+                return self.by_plan(*inputs)
+            finally:
+                self._patience -= time.perf_counter() - started
+        self._run = self._compile()
+        self.settle(self._run)
+        return self._run(*inputs)
+
+    def _compile(self) -> Callable[..., Any]:
+        if object_class_offset() is None:
+            return self.by_plan
+        library = compile_module(library_module(_library_text()))
+        self.code = code = compile_module(region_text(self.graph), libraries=[library])
+        by_plan = self.by_plan
+        return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
+
+    def by_plan(self, *inputs: Any) -> Any:
+        """What the code leaves: ints of more than 64 bits, and what raises."""
+        if self._plan is None:
+            self._plan = callable_of(self.graph, _NAME)
+        return self._plan(*inputs)
+
+
+def _is_simple(node: Node) -> bool:
+    """Whether a node is no loop within a loop, and none that has no bound."""
+    if node.kind != "prim::Loop":
+        return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
+    limit = node.inputs[0]
+    if (
+        limit.node.kind == "prim::Constant"
+        and constant_value(limit.node.attributes.get("value"), limit.type) == _ENDLESS
+    ):
+        return False
+    return not any(has_loop(inner) for inner in node.blocks[0].nodes)

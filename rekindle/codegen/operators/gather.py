@@ -1,0 +1,33 @@
+"""Lookups: elements of a tensor at indices that another tensor has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """``dim`` is the position of the argument that tells the dimension, ``index`` that of the indices. ``is_aligned``
+    is as in :class:`~rekindle.codegen.value_descriptors.Looked`; ``is_indexing``: it is Python's indexing, of the first
+    dimension, where indices may be below 0; ``is_vector``: the indices have one dimension; ``may_be_short``: they may
+    be int32."""
+
+    index: int
+    dim: int | None = None
+    is_aligned: bool = False
+    is_indexing: bool = False
+    is_vector: bool = False
+    may_be_short: bool = True
+
+
+LOOKUPS: Final = {
+    "aten::embedding": Lookup(index=1),
+    "aten::index_select": Lookup(index=2, dim=1, is_vector=True),
+    "aten::gather": Lookup(index=2, dim=1, is_aligned=True, may_be_short=False),
+    "aten::index.Tensor": Lookup(index=1, is_indexing=True, may_be_short=False),
+}
+"""By qualified name."""
+
+OUT_OF_BOUNDS: Final = "an index is out of bounds"
+"""Why the operators run again: they say it better."""

@@ -1,0 +1,68 @@
+"""Functions of one number, mostly of the mathematical library."""
+
+from __future__ import annotations
+
+from rekindle.codegen.loop_ir.builder import Builder, Unsupported
+from rekindle.codegen.loop_ir.nodes import Expression
+from rekindle.codegen.loop_ir.scalar_types import F32, F64
+from rekindle.codegen.operators.pointwise_ops import RULES, Build, Result, Rule, elementwise
+
+E = Expression
+
+LIBRARY = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atanh"),
+)
+"""Operators that are called as the mathematical library calls them."""
+
+
+def _of_library(name: str) -> Build:
+    def build(b: Builder, self: E) -> E:
+        return b.call(name, self)
+
+    return build
+
+
+for _name in LIBRARY:
+    RULES[f"aten::{_name}"] = Rule(_of_library(_name), Result.FLOAT)
+
+
+def _of_large_numbers(name: str) -> Build:
+    """One whose implementation squares its argument: there has to be room for that."""
+
+    def build(b: Builder, self: E) -> E:
+        if self.scalar is not F32:
+            raise Unsupported(f"'{name}' of doubles")
+        return b.cast(b.call(name, b.cast(self, F64)), F32)
+
+    return build
+
+
+for _name in ("asinh", "acosh"):
+    RULES[f"aten::{_name}"] = Rule(_of_large_numbers(_name), Result.FLOAT)
+
+
+def _rounding(name: str) -> Build:
+    def build(b: Builder, self: E) -> E:
+        return b.call(name, self) if self.scalar.is_float else self
+
+    return build
+
+
+for _name in ("floor", "ceil", "trunc", "round"):
+    RULES[f"aten::{_name}"] = Rule(_rounding(_name))
+
+
+@elementwise("frac")
+def frac(b: Builder, self: E) -> E:
+    return b.sub(self, b.call("trunc", self))
+
+
+@elementwise("atan2", result=Result.FLOAT)
+def atan2(b: Builder, self: E, other: E) -> E:
+    return b.call("atan2", self, other)
+
+
+@elementwise("hypot")
+def hypot(b: Builder, self: E, other: E) -> E:
+    return b.call("hypot", self, other)

@@ -1,0 +1,92 @@
+"""How an elementwise operator is described: what one element of its result is, and what its dtype is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from rekindle.codegen.loop_ir.nodes import Expression
+
+Build = Callable[..., Expression]
+"""Called with a :class:`~rekindle.codegen.loop_ir.builder.Builder` and the arguments of the schema in order:
+expressions for tensors and numbers, in the type that is computed with; other constants as they are."""
+
+
+class Result(Enum):
+    """The dtype of a result."""
+
+    COMMON = "common"
+    """The one that all operands promote to; it is computed with."""
+    FLOAT = "float"
+    """The same, but integers become the default dtype first."""
+    TRUTH = "truth"
+    """Bool; it is computed with what all operands promote to."""
+    SELF = "self"
+    """That of the first operand; it is computed with."""
+    SUM = "sum"
+    """The same, but integers become int64; or what the argument ``dtype`` tells."""
+    INDEX = "index"
+    """int64; it is computed with the first operand's."""
+    GIVEN = "given"
+    """The one that the argument ``dtype`` tells; what is computed with is that of the first operand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An elementwise operator.
+
+    ``wrapped`` names the numbers that count as operands, as tensors without dimensions do; ``promoting`` those that
+    only the dtype heeds. ``conditions`` names bool operands that the dtype does not heed. ``constants`` are the
+    parameters that have to be known when the graph is compiled. What ``may_be_self`` may give its first argument
+    itself, not a copy.
+    """
+
+    build: Build
+    result: Result = Result.COMMON
+    wrapped: frozenset[str] = frozenset()
+    promoting: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+    constants: frozenset[str] = frozenset()
+    may_be_self: bool = False
+    channels: frozenset[str] = frozenset()
+    """Operands that have one element for each channel, which is dimension 1 of the first operand; that alone tells the
+    layout of the result then."""
+    refuses_bool: bool = False
+    """Whether an operand of truth values is an error, whatever it would be promoted to."""
+    weight: int = 1
+    """About how many simple operations it costs."""
+
+
+RULES: Final[dict[str, Rule]] = {}
+"""By qualified name."""
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of ``text``."""
+    return frozenset(text.split())
+
+
+def elementwise(
+    *operators: str,
+    result: Result = Result.COMMON,
+    wrapped: str = "",
+    promoting: str = "",
+    conditions: str = "",
+    constants: str = "",
+    may_be_self: bool = False,
+    refuses_bool: bool = False,
+    channels: str = "",
+) -> Callable[[Build], Build]:
+    """Register the decorated function for operators, named without ``aten::``; see :class:`Rule`. Names of parameters
+    stand in one text, with spaces between them."""
+
+    def decorate(build: Build) -> Build:
+        named = (names(wrapped), names(promoting), names(conditions), names(constants))
+        rule = Rule(build, result, *named, may_be_self, names(channels), refuses_bool)
+        for operator in operators:
+            RULES[f"aten::{operator}"] = rule
+        return build
+
+    return decorate

@@ -1,0 +1,105 @@
+"""The order in which rows are walked: what is folded first, what needs the results of that, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.codegen.loop_ir.builder import Builder, substituted
+from rekindle.codegen.loop_ir.nodes import Access, Expression, Phase, Reduction, Store
+
+CHEAP = frozenset(
+    {
+        *("load", "constant", "argument", "reduced", "length", "cast", "add", "sub", "mul", "div", "fma", "neg", "abs"),
+        *("select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
+        *("sqrt", "copysign", "given", "lookup"),
+    }
+)
+"""Kinds that cost less than a look at the memory; the others are functions."""
+
+
+SCANS = frozenset({"scan_sum", "scan_product"})
+"""Kinds that depend on the elements before."""
+
+
+class Dependence:
+    """What expressions depend on: the folded loops (without such, the innermost), and what is folded along them."""
+
+    def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
+        self.accesses = accesses
+        self.depths = depths
+        """Of the results of reductions: in the how manieth phase they are known."""
+        self._varies: dict[Expression, bool] = {}
+
+    def varies(self, expression: Expression) -> bool:
+        """Whether it differs along these loops."""
+        found = self._varies.get(expression)
+        if found is None:
+            if expression.kind in ("load", "lookup"):
+                assert isinstance(expression.datum, int)
+                moves = not self.accesses[expression.datum].stays
+                found = moves or any(map(self.varies, expression.operands))
+            else:
+                found = expression.kind in SCANS or any(map(self.varies, expression.operands))
+            self._varies[expression] = found
+        return found
+
+    def depth(self, expression: Expression) -> int:
+        """The first phase in which it can be computed."""
+        found = self.depths.get(expression)
+        if found is None:
+            found = max((self.depth(operand) for operand in expression.operands), default=0)
+            self.depths[expression] = found
+        return found
+
+
+def arrange(
+    b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
+) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
+    """The phases of a row, and what is stored at its end."""
+    dependence = Dependence(accesses, {})
+    for reduction in reductions:  # each stands behind those that it needs
+        dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
+    last = tuple(store for store in stores if accesses[store.access].stays)
+    along = [store for store in stores if not accesses[store.access].stays]
+    count = max(
+        [dependence.depths[each.result] for each in reductions] + [dependence.depth(s.value) + 1 for s in along]
+    )
+    folded: list[list[Reduction]] = [[] for _ in range(count)]
+    written: list[list[Store]] = [[] for _ in range(count)]
+    for reduction in reductions:
+        folded[dependence.depths[reduction.result] - 1].append(reduction)
+    for store in along:
+        depth = dependence.depth(store.value)
+        kept = _worth_keeping(store, dependence, reductions)
+        if kept is not None:
+            written[dependence.depth(kept)].append(Store(store.access, kept))
+            again = b.load(store.access, kept.scalar)
+            store = Store(store.access, substituted(store.value, kept, again, b))
+        written[depth].append(store)
+    phases = [Phase(tuple(s), tuple(r)) for s, r in zip(written, folded, strict=True) if s or r]
+    return tuple(phases), last
+
+
+def _worth_keeping(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
+    """What an earlier phase computes at some cost, the store needs again, and its buffer can hold meanwhile."""
+    earlier = {each for reduction in reductions for each in parts_of(reduction.value)}
+    depth = dependence.depth(store.value)
+    for part in reversed(parts_of(store.value)):
+        is_there = part in earlier and dependence.depth(part) < depth and part.scalar is store.value.scalar
+        if is_there and dependence.varies(part) and any(each.kind not in CHEAP for each in parts_of(part)):
+            return part
+    return None
+
+
+def parts_of(expression: Expression) -> list[Expression]:
+    """An expression and all that it is made of, operands first."""
+    seen: dict[Expression, None] = {}
+
+    def visit(each: Expression) -> None:
+        if each not in seen:
+            for operand in each.operands:
+                visit(operand)
+            seen[each] = None
+
+    visit(expression)
+    return list(seen)

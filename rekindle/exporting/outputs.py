@@ -1,0 +1,65 @@
+"""What an exported program returns: numbers as symbols, futures as what they come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from rekindle.errors import ExportProblem
+from rekindle.exporting.pytree_registry import know_named_tuple
+from rekindle.exporting.symbolic_interpreter import Session
+from rekindle.exporting.values import UNSET, Finished, Late, Object, has_rows, with_items
+from rekindle.ir.graph_function import FunctionRecord
+
+
+@dataclass(slots=True, frozen=True)
+class Results:
+    """Takes what a function returns. ``written`` is the memory of buffers that change later: what has that is copied
+    before."""
+
+    session: Session
+    record: FunctionRecord
+    written: set[int]
+
+    def taken(self, value: Any) -> Any:
+        """``value`` as PyTorch's exporter takes it.
+
+        Raises:
+            ExportProblem: there is no such form.
+        """
+        if isinstance(value, Late):
+            return value.number
+        if isinstance(value, Tensor):
+            return value.clone() if value.untyped_storage()._cdata in self.written else value
+        if isinstance(value, Finished):
+            return self.taken(value.value)
+        if has_rows(value):
+            raise self.problem(
+                "the program returns a list of which only the run tells how many tensors it holds",
+                hint="return them as one tensor: torch.stack(list)",
+            )
+        if isinstance(value, list):
+            return [self.taken(item) for item in value]
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields"):
+                know_named_tuple(type(value))
+            return with_items(value, [self.taken(item) for item in value])
+        if isinstance(value, dict):
+            return {key: self.taken(item) for key, item in value.items()}
+        if isinstance(value, Object):
+            self.session.note(
+                self.problem(
+                    f"the program returns an object of the class {value.type.basename}",
+                    hint="return what it holds: a tuple, a NamedTuple or a dict",
+                    in_draft="a dict of its attributes is returned",
+                )
+            )
+            return {name: self.taken(item) for name, item in value.slots.items()}
+        return None if value is UNSET else value
+
+    def problem(self, message: str, *, hint: str, in_draft: str | None = None) -> ExportProblem:
+        """A reason against the export, at the place of what the function returns."""
+        outputs = self.record.graph.outputs
+        return ExportProblem(message, outputs[0].node.range, hint=hint, in_draft=in_draft)

@@ -1,0 +1,72 @@
+"""Functions written in terms of operators: what formulas of gradients and rules of batching consist of.
+
+Within their texts ``torch.NAME`` is an operator of ``aten``, whatever PyTorch calls it in Python, and further names
+stand for other namespaces. Functions of the same collection of texts can be called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.errors import LIBRARY, Source, SourceRange
+from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
+from rekindle.frontend.functions import emit_function
+from rekindle.frontend.special_forms import GLOBALS
+from rekindle.frontend.sugared import EmptyResolver, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, FunctionValue
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+
+class _Operators(SugaredValue):
+    """``torch`` within texts: every attribute is an operator of a namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        return BuiltinFunction(f"{self.namespace}::{name}")
+
+
+_TORCH: Final = {"torch": "aten"}
+
+
+@dataclass(slots=True)
+class OperatorTexts:
+    """Compiles texts. ``helpers`` gives the functions that they may call, by name; ``namespaces`` what stands for
+    namespaces of operators beside ``torch``."""
+
+    helpers: Callable[[], Mapping[str, FunctionRecord]]
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+
+    def emit(self, text: str, name: str) -> Graph:
+        """The graph of the one function that ``text`` defines."""
+        (statement,) = parse_module(Source(text, LIBRARY))
+        return emit_function(Def(statement.tree), _Resolver(self), name=name)[0]
+
+    def helper(self, text: str) -> FunctionRecord:
+        """The function that ``text`` defines, compiled when it is first used."""
+        (statement,) = parse_module(Source(text, LIBRARY))
+        definition = Def(statement.tree)
+        name = definition.name.name
+
+        def define(record: FunctionRecord) -> None:
+            record.define(*emit_function(definition, _Resolver(self), name=name))
+
+        return FunctionRecord(name, definer=define)
+
+
+class _Resolver(EmptyResolver):
+    def __init__(self, texts: OperatorTexts) -> None:
+        self.texts = texts
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        helper = self.texts.helpers().get(name)
+        if helper is not None:
+            return FunctionValue(helper)
+        namespace = self.texts.namespaces.get(name) or _TORCH.get(name)
+        return GLOBALS.get(name) if namespace is None else _Operators(namespace)

@@ -1,0 +1,472 @@
+"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``,
+``best = None``.
+
+A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
+that is evidence; emission ends with a :class:`Reinference` and begins again, with the assignment as if it had been
+annotated so. Programs that need none of it are emitted once and pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NoReturn, TypeVar
+
+from rekindle.errors import Diagnostics
+from rekindle.frontend.type_expressions import dotted_name
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.redefinition import widen_result
+from rekindle.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    join_contents,
+    number_members,
+    optional,
+    unify,
+    unify_all,
+    unshaped,
+)
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    BinOp,
+    Const,
+    DictComp,
+    DictLiteral,
+    Expansion,
+    Expr,
+    ListComp,
+    ListLiteral,
+    NoneLiteral,
+    Select,
+    Stmt,
+    StringLiteral,
+    TernaryIf,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+    bare,
+)
+
+T = TypeVar("T")
+
+LIST: Final = "list"
+DICT: Final = "dict"
+SET: Final = "set"
+TUPLE: Final = "tuple"
+NOTHING: Final = "None"
+NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
+ATTRIBUTE: Final = "attribute"  # the list or dict in an attribute: ``xs = self.history``
+RESULT: Final = "result"  # the list or dict that a function returns, which does not declare it
+"""What the first assignment of a variable was."""
+
+
+class Reinference(BaseException):
+    """The type of a variable has turned out to be another one than was assumed. No error: nobody but
+    :func:`with_inference` is to catch it."""
+
+
+@dataclass(slots=True)
+class Origin:
+    """The statement that has assigned a variable first, and what it assigns."""
+
+    statement: Tree
+    kind: str
+    is_optional: bool = False
+    """Whether it may assign None, too: ``xs = [] if wanted else None``."""
+    holds_empty: bool = False
+    """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
+    attribute: Expr | None = None
+    """Where the variable is another name of what is in an attribute, ``self.history``."""
+    function: FunctionRecord | None = None
+    """Where it is what a function has returned, the function."""
+    maker: tuple[str, Type] | None = None
+    """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
+    others: tuple[Origin, ...] = ()
+    """How other branches begin the same variable: what its uses show holds of those, too."""
+
+    def joined(self, other: Origin) -> Origin:
+        """Return the origin of a variable that one branch begins as this one says, and another branch as ``other``."""
+        known = {id(origin) for origin in self.all}
+        return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
+
+    @property
+    def all(self) -> tuple[Origin, ...]:
+        return (self, *self.others)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What uses have shown, by the statement that assigns the variable first: of a list the ``element``, of a dict the
+    ``key`` and the ``value``, of anything else the ``value``."""
+
+    shown: dict[tuple[int, str], Type] = field(default_factory=dict)
+    result: Type | None = None
+    """What the function gives, where its returns have no smaller type in common."""
+    widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
+    """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
+    the place of the loop in its source, and by variable."""
+
+    watched: set[tuple[int, str]] = field(default_factory=set)
+    """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
+    statement."""
+    carried: dict[tuple[int, str], Type] = field(default_factory=dict)
+    """Of loops, the variables that an iteration reads before it assigns them: what the ones before it have assigned."""
+
+    rewritten: dict[int, tuple[Tree, Stmt]] = field(default_factory=dict)
+    """Statements that are emitted as others, by the identity of their trees, with these: what is learned of the others
+    is to count when emission begins again."""
+
+    def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
+        """What ``rewrite`` makes of the statement, the same each time."""
+        key = id(statement.tree)
+        if key not in self.rewritten:
+            self.rewritten[key] = (statement.tree, rewrite())
+        return self.rewritten[key][1]
+
+    def watch(self, name: str, tries: Iterable[int]) -> None:
+        """A variable is read that the bodies of the ``try`` statements may have assigned.
+
+        Raises:
+            Reinference: what these bodies assign was not kept.
+        """
+        wanted = {(statement, name) for statement in tries}
+        if not wanted <= self.watched:
+            self.watched |= wanted
+            raise Reinference
+
+    def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
+        """An iteration reads what the ones before it may have assigned to a variable, a ``type``.
+
+        Raises:
+            Reinference: always.
+        """
+        self.carried[id(loop), name] = type
+        raise Reinference
+
+    def learn_result(self, type: Type) -> NoReturn:
+        """The function gives values of ``type``, as it has turned out.
+
+        Raises:
+            Reinference: always.
+        """
+        self.result = unshaped(type)
+        raise Reinference
+
+    def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
+        """Take note that a variable is of ``type`` when the body of a loop is entered.
+
+        Raises:
+            Reinference: this was not known.
+        """
+        known = self.widened.setdefault(loop, {})
+        if known.get(variable) != type:
+            known[variable] = type
+            raise Reinference
+
+    def type_of(self, origin: Origin) -> Type | None:
+        """The type that the variable is to have; None where nothing has shown one."""
+        type = self._type_of(origin)
+        return optional(type) if type is not None and origin.is_optional else type
+
+    def _type_of(self, origin: Origin) -> Type | None:
+        statement = id(origin.statement)
+        if origin.kind in (LIST, TUPLE):
+            element = self.shown.get((statement, "element"))
+            return None if element is None else ListType(element, "tuple" if origin.kind == TUPLE else "")
+        value = self.shown.get((statement, "value"))
+        if origin.kind == SET:
+            key = self.shown.get((statement, "key"))
+            return None if key is None else DictType(key, BOOL, "set")
+        if origin.kind == DICT:
+            key = self.shown.get((statement, "key"))
+            if origin.maker is not None and key is not None:
+                name, made = origin.maker
+                joined = made if value is None or made == FLOAT else join_contents(made, value)
+                return DictType(key, joined or made, name)
+            return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
+        return value
+
+    def learn_contents(self, origin: Origin, container: Type, wanted: Type) -> None:
+        """Take note that a list or dict of the type ``container`` is to hold what a ``wanted`` holds.
+
+        Raises:
+            Reinference: its elements are to have a wider type.
+            Redefinition: a function has made it, which is to be compiled again.
+        """
+        for each in origin.all:
+            if each.function is not None:
+                widen_result(each.function, wanted)
+        wider = [self._shows_contents(each, container, unshaped(wanted)) for each in origin.all]
+        if any(wider):
+            raise Reinference
+
+    def _shows_contents(self, origin: Origin, container: Type, wanted: Type) -> bool:
+        """Return whether its elements are to have a wider type."""
+        joined = join_contents(container, wanted) if origin.kind in (NUMBERS, LIST, DICT) else None
+        if joined is None and origin.holds_empty and (id(origin.statement), "value") not in self.shown:
+            joined = wanted  # the lists were taken for lists of Tensors
+        if joined is None or joined == container:
+            return False
+        part = "element" if origin.kind == LIST else "value"
+        key = (id(origin.statement), part)
+        if origin.maker is not None:
+            if origin.maker[1] == FLOAT:
+                return False
+        elif origin.kind != NUMBERS and key not in self.shown:
+            return False
+        shown = joined if origin.kind == NUMBERS else joined.contained[-1]
+        if self.shown.get(key) == shown:
+            return False  # emission has not heeded it, and would not the next time
+        self.shown[key] = shown
+        return True
+
+    def learn(self, origin: Origin, **parts: Type) -> None:
+        """Take note of what a use shows.
+
+        Raises:
+            Reinference: the variable is to have another type than it has.
+        """
+        other = [self._shows(each, parts) for each in origin.all]
+        if any(other):
+            raise Reinference
+
+    def _shows(self, origin: Origin, parts: Mapping[str, Type]) -> bool:
+        """Return whether the variable is to have another type than it has."""
+        before = self.type_of(origin)
+        for part, type in parts.items():
+            key = (id(origin.statement), part)
+            known = self.shown.get(key)
+            merged = unshaped(type) if known is None else _merged(known, unshaped(type))
+            if merged is not None:
+                self.shown[key] = merged
+        now = self.type_of(origin)
+        assumed = _ASSUMED.get(origin.kind)
+        if assumed is not None and origin.is_optional:
+            assumed = optional(assumed)
+        return now is not None and now != (before or assumed)
+
+
+_MAKERS: Final = {
+    **{name: name for name in (LIST, DICT, SET)},
+    "deque": LIST,
+    "defaultdict": DICT,
+    "OrderedDict": DICT,
+    "Counter": DICT,
+}
+"""Calls that make empty containers, and what kind."""
+
+_ASSUMED: Final[dict[str, Type]] = {
+    LIST: ListType(TENSOR),
+    DICT: DictType(STRING, TENSOR),
+    SET: DictType(INT, BOOL, "set"),
+}
+
+_EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
+"""What kind of assignment an empty literal is, and of what type it may be made."""
+
+
+def kind_of_origin(value: Expr) -> str | None:
+    """What kind of assignment it is that gives a variable this value; None for one that tells the type."""
+    kind = value.tree.kind
+    if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
+        return LIST
+    if kind == TupleLiteral.KIND and not TupleLiteral(value.tree).items:
+        return TUPLE
+    if kind == DictLiteral.KIND and not DictLiteral(value.tree).keys:
+        return DICT
+    if kind == NoneLiteral.KIND:
+        return NOTHING
+    if makes_container(value):
+        return NUMBERS
+    if kind == Apply.KIND:
+        call = Apply(value.tree)
+        name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
+        if name in _MAKERS and not call.attributes and len(call.inputs) == (name == "defaultdict"):
+            return _MAKERS[name]
+    return None
+
+
+_CONSTANTS: Final = frozenset(f"{module}.{name}" for module in ("math", "torch") for name in ("inf", "nan", "pi", "e"))
+
+
+def _is_number(value: Expr) -> bool:
+    """Return whether ``value`` is a constant number, signed or not: ``0``, ``-math.inf``, ``float("nan")``."""
+    tree = value.tree
+    if tree.kind == "unary_minus":
+        tree = UnaryOp(tree).operand.tree
+    if tree.kind == Apply.KIND:
+        call = Apply(tree)
+        return call.callee_name == "float" and [item.tree.kind for item in call.inputs] == [StringLiteral.KIND]
+    return tree.kind == Const.KIND or (tree.kind == Select.KIND and dotted_name(Expr(tree)) in _CONSTANTS)
+
+
+def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
+    """Return the two values of which ``choice`` gives one."""
+    return choice.true_expr, choice.false_expr
+
+
+def literal_of_dict(call: Apply) -> DictLiteral:
+    """Return the literal that makes the same dict as the call: ``{"loss": 0.0, **d}`` of ``dict(loss=0.0, **d)``."""
+    keys: list[Expr] = [
+        bare(Expansion, item.range) if item.is_expansion else StringLiteral.create(item.name.range, item.name.name)
+        for item in call.attributes
+    ]
+    return DictLiteral.create(call.range, keys, [item.value for item in call.attributes])
+
+
+def _as_literal(value: Expr) -> Expr:
+    """Return the literal that ``dict(loss=0.0)`` is; other expressions as they are."""
+    call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
+    is_dict = call is not None and call.callee_name == "dict" and not call.inputs
+    return literal_of_dict(call) if call is not None and is_dict else value
+
+
+def makes_container(value: Expr) -> bool:
+    """Return whether ``value`` makes a list or a dict that is not empty: ``[0, n]``, ``[0] * n``, ``{"sum": 0}``."""
+    value = _as_literal(value)
+    kind = value.tree.kind
+    if kind in (ListComp.KIND, DictComp.KIND):
+        return True
+    if kind == "*":
+        return BinOp(value.tree).lhs.tree.kind == ListLiteral.KIND and makes_container(BinOp(value.tree).lhs)
+    if kind == TernaryIf.KIND:
+        sides = sides_of(TernaryIf(value.tree))
+        return any(map(makes_container, sides)) and all(
+            makes_container(side) or kind_of_origin(side) in (LIST, DICT) for side in sides
+        )
+    if kind == ListLiteral.KIND:
+        return bool(ListLiteral(value.tree).items)
+    return kind == DictLiteral.KIND and bool(DictLiteral(value.tree).values)
+
+
+def holds_empty(value: Expr) -> bool:
+    """Return whether ``value`` makes a list or dict of nothing but empty lists: ``{"a": [], "b": []}``,
+    ``[[] for _ in range(n)]``."""
+    value = _as_literal(value)
+    kind = value.tree.kind
+    if kind == ListComp.KIND:
+        items: Sequence[Expr] = [ListComp(value.tree).element]
+    elif kind == DictComp.KIND:
+        items = [DictComp(value.tree).value]
+    elif kind == DictLiteral.KIND:
+        items = DictLiteral(value.tree).values
+    else:
+        items = ListLiteral(value.tree).items if kind == ListLiteral.KIND else []
+    return bool(items) and all(kind_of_origin(item) == LIST for item in items)
+
+
+def is_literal_of(value: Expr, type: Type) -> bool:
+    """Return whether ``value`` makes a list or dict of literal numbers, or of tuples, lists and dicts of such, as a
+    ``type`` is one: ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
+    value = _as_literal(value)
+    kind = value.tree.kind
+    if _is_number(value):
+        return number_members(type) is not None
+    if kind == TernaryIf.KIND:
+        return all(is_literal_of(side, type) for side in sides_of(TernaryIf(value.tree)))
+    if isinstance(type, TupleType) and kind == TupleLiteral.KIND:
+        items = TupleLiteral(value.tree).items
+        return len(items) == len(type.elements) and all(map(is_literal_of, items, type.elements))
+    if (kind_of_origin(value), type.kind) in _EMPTY:
+        return True
+    if not isinstance(type, (ListType, DictType)) or not makes_container(value):
+        return False
+    if isinstance(type, DictType):
+        if kind == DictComp.KIND:
+            return is_literal_of(DictComp(value.tree).value, type.value)
+        values = DictLiteral(value.tree).values if kind == DictLiteral.KIND else []
+        return bool(values) and all(is_literal_of(item, type.value) for item in values)
+    if kind == ListComp.KIND:
+        return is_literal_of(ListComp(value.tree).element, type.element)
+    if kind == "*":
+        return is_literal_of(BinOp(value.tree).lhs, type)
+    items = ListLiteral(value.tree).items if kind == ListLiteral.KIND else []
+    return bool(items) and all(is_literal_of(item, type.element) for item in items)
+
+
+def _maker_of(value: Expr) -> tuple[str, Type] | None:
+    """Return what Python calls the dict of numbers that ``value`` makes, and the type of those that it makes itself."""
+    call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
+    if call is not None and call.callee_name == "Counter":
+        return "Counter", INT
+    if call is None or call.callee_name != "defaultdict" or [item.tree.kind for item in call.inputs] != [Var.KIND]:
+        return None
+    made = {"int": INT, "float": FLOAT}.get(Var(call.inputs[0].tree).name.name)
+    return None if made is None else ("defaultdict", made)
+
+
+def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
+    """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
+    kind = kind_of_origin(value)
+    if value.tree.kind != TernaryIf.KIND or kind is not None:
+        return None if kind is None else Origin(statement, kind, holds_empty=holds_empty(value), maker=_maker_of(value))
+    kinds = [kind_of_origin(side) for side in sides_of(TernaryIf(value.tree))]
+    if NOTHING not in kinds:
+        return None
+    kind = kinds[1 - kinds.index(NOTHING)]
+    return Origin(statement, kind, is_optional=True) if kind in (LIST, DICT, SET, TUPLE) else None
+
+
+def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actual: Type) -> None:
+    """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
+    loop.
+
+    Raises:
+        Reinference: it is to have another type.
+    """
+    if origin.kind == TUPLE:
+        elements = actual.elements if isinstance(actual, TupleType) else actual.contained
+        common = unify_all(map(unshaped, elements))
+        if common is not None and (isinstance(actual, TupleType) or (isinstance(actual, ListType) and actual.is_tuple)):
+            evidence.learn(origin, element=common)
+    elif origin.kind == NUMBERS:
+        evidence.learn_contents(origin, expected, actual)
+    elif origin.kind == LIST and isinstance(actual, ListType):
+        evidence.learn(origin, element=actual.element)
+    elif origin.kind == DICT and isinstance(actual, DictType):
+        evidence.learn(origin, key=actual.key, value=actual.value)
+    elif origin.kind == SET and isinstance(actual, DictType) and actual.is_set:
+        evidence.learn(origin, key=actual.key)
+    elif origin.kind == NOTHING and expected == NONE:
+        evidence.learn(origin, value=optional(actual))
+
+
+def _merged(known: Type, shown: Type) -> Type | None:
+    """Return the type of what uses have shown to be a ``known`` and a ``shown``."""
+    found = unify(known, shown)
+    if found is None or (number_members(known) is not None and number_members(shown) is not None):
+        return join_contents(known, shown) or found
+    return found
+
+
+def learn_from_branches(evidence: Evidence, origins: Sequence[Origin | None], types: Sequence[Type]) -> None:
+    """A variable is begun in both of two branches as ``origins`` say, and is of another type in one than in the other.
+
+    Raises:
+        Reinference: it is to have another type.
+    """
+    for side, origin in enumerate(origins):
+        other = origins[1 - side]
+        is_empty = other is not None and other.kind in _ASSUMED and evidence.type_of(other) is None
+        if origin is not None and not is_empty:
+            learn_from_conflict(evidence, origin, types[side], types[1 - side])
+
+
+def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:
+    """What ``emit`` gives, which begins again as long as its uses of variables show types."""
+    evidence = Evidence()
+    told = list(diagnostics.problems)
+    while True:
+        try:
+            return emit(evidence)
+        except Reinference:
+            diagnostics.forget_since(told)

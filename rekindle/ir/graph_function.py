@@ -1,0 +1,182 @@
+"""Functions as plain records: what a program holds, without what runs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rekindle.errors import (
+    CompileError,
+    InternalError,
+    SourceRange,
+    compiling,
+    known_failure,
+    remember_failure,
+)
+from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.graph import Graph
+from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
+from rekindle.ir.schema import FunctionSchema
+
+if TYPE_CHECKING:
+    from rekindle.ir.types import ClassType
+
+COMPILING = threading.RLock()
+"""Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""
+
+
+class _Referable:
+    """The base of slotted classes with weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(slots=True, eq=False)
+class FunctionRecord(_Referable):
+    """A function or a method: its qualified name, graph and schema.
+
+    ``definer`` fills in graph and schema when they are first asked for, so that functions are compiled on demand.
+    """
+
+    name: str
+    _graph: Graph | None = None
+    _schema: FunctionSchema | None = None
+    definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    docstring: str | None = field(default=None, repr=False)
+    executable: object = field(default=None, repr=False)
+    """What the runtime has made of the graph; it owns this slot."""
+    binder: object = field(default=None, repr=False)
+    """What the runtime has made of the schema; it owns this slot too."""
+    runner: Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
+    is_from_class: bool = False
+    """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there is:
+    calls with other arguments cannot compile the function anew."""
+    is_from_archive: bool = False
+    """Whether it is part of a program from an archive, which takes what TorchScript takes."""
+    is_recursive: bool = False
+    """Whether it calls itself, directly or through others: calls of it stay calls."""
+    relies_on: set[tuple[ClassType | FunctionRecord, str]] = field(default_factory=set, repr=False)
+    """The attributes whose types the graph rests on, and the functions on whose results: those that may still get a
+    wider one."""
+    result: ResultSlot | None = field(default=None, repr=False)
+    """The list or dict that it returns, where it does not declare it."""
+    library_name: str = ""
+    """Of a function of the frontend's library, its name there."""
+    _state: str = "undefined"
+    _last_definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    """What compiles it again, where a wider type may be needed."""
+
+    @property
+    def basename(self) -> str:
+        return self.name.rsplit(".", 1)[-1]
+
+    @property
+    def is_defined(self) -> bool:
+        return self._graph is not None
+
+    @property
+    def is_being_defined(self) -> bool:
+        return self._state == "defining"
+
+    @property
+    def graph(self) -> Graph:
+        self.ensure_defined()
+        if self._graph is None:
+            raise InternalError(f"the function '{self.name}' has no graph")
+        return self._graph
+
+    @property
+    def schema(self) -> FunctionSchema:
+        if self._schema is None:
+            self.ensure_defined()
+        if self._schema is None:
+            raise InternalError(f"the function '{self.name}' has no schema")
+        return self._schema
+
+    @property
+    def has_declared_schema(self) -> bool:
+        return self._schema is not None
+
+    def define(self, graph: Graph, schema: FunctionSchema) -> None:
+        self._graph = graph
+        self._schema = schema
+        self.executable = self.binder = self.runner = None
+
+    def declare(self, schema: FunctionSchema | None) -> None:
+        """Make the schema known before the graph is; with None forget it."""
+        self._schema = schema
+        self.binder = self.runner = None
+
+    def forget_definition(self) -> None:
+        """Have the function compiled again when it is next used."""
+        if self._state == "defined" and self._last_definer is not None:
+            self.definer = self._last_definer
+            self._graph = None
+            self.declare(None)
+            self.executable = None
+            self._state = "undefined"
+
+    def ensure_defined(self, called_from: SourceRange | None = None) -> None:
+        """Compile the function now, if that has not been done.
+
+        Raises:
+            CompileError: it cannot be compiled, or it calls itself.
+        """
+        definer = self.definer
+        if self._state != "defined" and definer is not None:
+            with COMPILING, no_collection():
+                self._define_now(definer, called_from)
+        if self.relies_on or self.result is not None:
+            inherit_reliance(self)
+
+    def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
+        if self._state == "defined":
+            return  # by another thread, meanwhile
+        if self._state == "defining":
+            if self._schema is not None:
+                self.is_recursive = True
+                return  # what it takes and gives is known, and no more is needed for a call
+            raise CompileError(
+                f"function '{self.basename}' calls itself, directly or through others, before it is known what it "
+                "returns",
+                called_from,
+                hint="declare the type of its result, for example: -> int",
+            )
+        failure = known_failure(self)
+        if failure is not None:
+            raise failure
+        while not self._define_once(definer, called_from):
+            continue
+        self._state = "defined"
+        self.definer = None  # it may hold the unit, or the module, that holds this function
+        if self.relies_on or self.result is not None:
+            self._last_definer = definer
+            for owner, name in self.relies_on:
+                users_of(owner, name).add(self)
+
+    def _define_once(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> bool:
+        """Compile the function; returns False where that has to begin again."""
+        self._state = "defining"
+        self.relies_on.clear()
+        being_defined.append(self)
+        try:
+            with compiling(self.basename, called_from):
+                definer(self)
+        except CompileError as error:
+            self._state = "undefined"
+            remember_failure(self, error)
+            raise
+        except Redefinition as again:
+            self._state = "undefined"
+            if again.record is not self:
+                raise
+            return False
+        except BaseException:
+            self._state = "undefined"
+            raise
+        finally:
+            being_defined.pop()
+        return True

@@ -1,0 +1,100 @@
+"""What a pass is, and how a list of passes runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rekindle.errors import VerificationError
+from rekindle.errors.log import GRAPH_DUMP
+from rekindle.ir.graph import Graph
+from rekindle.ir.printer import print_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes.changes import ChangeLog, logger_of, nested
+from rekindle.passes.debug_settings import settings
+
+
+class Pass(Protocol):
+    """A change to graphs. Its options are its fields; it reads no flags from elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """What the pass is called in messages, logs and limits: the name of its file."""
+
+    def run(self, graph: Graph) -> bool:
+        """Change ``graph`` in place; returns whether anything changed.
+
+        Each single change waits for :func:`rekindle.passes.changes.may_change`.
+        """
+
+
+Verifier = Callable[[Graph], None]
+Observer = Callable[[Pass, Graph, bool], None]
+"""Called after each pass, with whether it changed anything."""
+
+
+def chosen_verifier() -> Verifier | None:
+    """What looks at graphs after passes: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
+    return verify if settings().verify else None
+
+
+@dataclass(slots=True)
+class PassManager:
+    """Runs passes: counts and limits their changes, has ``verify`` look at the graph, and tells ``observe``.
+
+    The graph is verified after each pass that reports a change, and at the end: in between it is as it was."""
+
+    verify: Verifier | None = field(default_factory=chosen_verifier)
+    observe: Observer | None = None
+    changes: ChangeLog = field(default_factory=ChangeLog)
+
+    def run(self, graph: Graph, passes: Iterable[Pass]) -> bool:
+        """Run ``passes`` in order; returns whether anything changed.
+
+        Raises:
+            VerificationError: a pass broke the graph; the message says which one.
+        """
+        settings()  # which may ask for a log of what follows
+        changed = False
+        unverified: Pass | None = None
+        for each in passes:
+            with self.changes.attributed_to(each.name):
+                did = each.run(graph)
+            changed |= did
+            logger = logger_of(each.name)
+            if logger.isEnabledFor(GRAPH_DUMP):
+                text = print_graph(graph, verbosity=settings().verbosity)
+                logger.log(GRAPH_DUMP, "after %s:\n%s", each.name, text)
+            unverified = None if did else each
+            if did:
+                self._verify(graph, each)
+            if self.observe is not None:
+                self.observe(each, graph, did)
+        if unverified is not None:
+            self._verify(graph, unverified)
+        return changed
+
+    def _verify(self, graph: Graph, after: Pass) -> None:
+        if self.verify is None:
+            return
+        try:
+            self.verify(graph)
+        except VerificationError as error:
+            raise VerificationError(f"after the pass '{after.name}': {error}") from error
+
+
+def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = None) -> bool:
+    """Run ``passes`` in order, each followed by ``verify``, or by what the environment chose; returns whether anything
+    changed.
+
+    Raises:
+        VerificationError: a pass broke the graph; the message says which one.
+    """
+    return PassManager(verify or chosen_verifier()).run(graph, passes)
+
+
+def run_nested(each: Pass, graph: Graph) -> bool:
+    """Run a pass as part of another: its changes count as its own."""
+    with nested(each.name):
+        return each.run(graph)

@@ -1,0 +1,146 @@
+"""The type of a Python value, by example: what an attribute of a module is when nothing declares it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from rekindle.errors import CompileError
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    DTYPE,
+    FLOAT,
+    GENERATOR,
+    INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NONE,
+    QSCHEME,
+    STREAM,
+    STRING,
+    TENSOR,
+    ClassType,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    unify_all,
+)
+from rekindle.ops.torchbind_objects import class_of_library_object
+from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
+
+_SIMPLE: tuple[tuple[type, Type], ...] = (
+    (bool, BOOL),
+    (int, INT),
+    (float, FLOAT),
+    (complex, COMPLEX),
+    (str, STRING),
+    (type(None), NONE),
+    (torch.Tensor, TENSOR),
+    (torch.device, DEVICE),
+    (torch.dtype, DTYPE),
+    (torch.layout, LAYOUT),
+    (torch.memory_format, MEMORY_FORMAT),
+    (torch.qscheme, QSCHEME),
+    (torch.Generator, GENERATOR),
+    (torch.Stream, STREAM),
+)
+
+
+@dataclass(slots=True, frozen=True)
+class NotInferable:
+    """Why a value has no type, as a sentence that begins with a small letter and has no full stop."""
+
+    reason: str
+
+
+def infer(value: object) -> Type | NotInferable:
+    """The type of ``value``. Containers are looked into: an empty one tells no type."""
+    if isinstance(value, enum.Enum):
+        return _guarded(lambda: enum_type(type(value)))
+    for python, simple in _SIMPLE:
+        if isinstance(value, python):
+            return simple
+    if is_named_tuple(type(value)):
+        return _guarded(lambda: named_tuple_type(type(value)))
+    if isinstance(value, torch.Size):
+        return ListType(INT, "Size")
+    if isinstance(value, tuple):
+        return _tuple(value)
+    if isinstance(value, list):
+        element = _common("list", "elements", value)
+        return element if isinstance(element, NotInferable) else ListType(element)
+    if isinstance(value, dict):
+        return _dict(value)
+    type_of_object = getattr(value, "_rekindle_type", None)
+    if isinstance(type_of_object, ClassType) and not type_of_object.is_module:
+        return type_of_object
+    if isinstance(value, torch.ScriptObject):
+        return class_of_library_object(value)
+    if isinstance(value, torch.nn.Module):
+        return NotInferable(
+            f"the module '{type(value).__name__}' stands in a plain Python container, "
+            "so that it is no part of the module; use nn.ModuleList or nn.ModuleDict"
+        )
+    return _object(value)
+
+
+def _object(value: object) -> Type | NotInferable:
+    reason = f"a value of the Python class '{_class_name(value)}' cannot be part of a compiled program"
+    try:
+        found = find_type(type(value))
+    except CompileError as error:
+        return NotInferable(f"{reason}: {error.message}")
+    return found if isinstance(found, ClassType) else NotInferable(reason)
+
+
+def _guarded(make: Callable[[], Type]) -> Type | NotInferable:
+    try:
+        return make()
+    except CompileError as error:
+        return NotInferable(error.message)
+
+
+def _tuple(value: tuple[object, ...]) -> Type | NotInferable:
+    elements: list[Type] = []
+    # A class derived from tuple may refuse to be walked over; what it holds is a tuple all the same.
+    for index, item in enumerate(tuple.__iter__(value)):
+        found = infer(item)
+        if isinstance(found, NotInferable):
+            return NotInferable(f"element {index} of the tuple: {found.reason}")
+        elements.append(found)
+    return TupleType(tuple(elements))
+
+
+def _dict(value: dict[object, object]) -> Type | NotInferable:
+    key = _common("dict", "keys", list(value))
+    if isinstance(key, NotInferable):
+        return key
+    item = _common("dict", "values", list(value.values()))
+    return item if isinstance(item, NotInferable) else DictType(key, item)
+
+
+def _common(what: str, part: str, values: list[object]) -> Type | NotInferable:
+    if not values:
+        return NotInferable(f"an empty {what} does not tell the type of its {part}")
+    types: list[Type] = []
+    for value in values:
+        found = infer(value)
+        if isinstance(found, NotInferable):
+            return NotInferable(f"among the {part} of the {what}: {found.reason}")
+        types.append(found)
+    common = unify_all(types)
+    if common is None:
+        kinds = ", ".join(dict.fromkeys(type.annotation for type in types))
+        return NotInferable(f"the {part} of the {what} are of different types ({kinds})")
+    return common
+
+
+def _class_name(value: object) -> str:
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

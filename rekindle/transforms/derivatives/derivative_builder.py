@@ -1,0 +1,141 @@
+"""A program on its way to a derivative: which arguments are meant, what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.errors import DifferentiationError, SourceRange
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema import Argument
+from rekindle.ir.types import TupleType
+from rekindle.passes import LowerSimpleTuples, run_passes
+from rekindle.program.function import Function
+from rekindle.transforms.derivatives.programs import Program, kept, numbers_of, program_of
+from rekindle.transforms.derivatives.pytrees import (
+    Tree,
+    check_differentiable,
+    leaves,
+    put_together,
+    refilled,
+    taken_apart,
+    taken_apart_like,
+    type_of,
+)
+from rekindle.transforms.derivatives.vjp_builder import WayBack, clean_up, way_back
+
+
+@dataclass(slots=True)
+class Work:
+    """``wanted`` are the arguments that derivatives are by, ``value`` what is differentiated, and ``aux`` what else the
+    program returns. ``graph`` has no outputs while it is worked on. Of loops ``limit`` bytes are kept at most, if there
+    is a limit."""
+
+    program: Program
+    wanted: Tree
+    value: Tree
+    aux: Value | None
+    range: SourceRange
+    """Where the result was computed."""
+    limit: int | None = None
+
+    @classmethod
+    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool, limit: int | None = None) -> Work:
+        _check_limit(limit)
+        program = program_of(func)
+        graph = program.graph
+        numbers = numbers_of(argnums, program)
+        arguments: list[Tree] = []
+        for number in numbers:
+            arguments.append(_open_argument(program, number))
+            check_differentiable(arguments[-1], f"argument {number} of '{program.basename}'")
+        wanted = arguments[0] if isinstance(argnums, int) else tuple(arguments)
+        with kept(graph, list(leaves(wanted))):
+            run_passes(graph, (LowerSimpleTuples(),))
+        (result,) = graph.outputs
+        graph.block.erase_output(0)
+        value = taken_apart(graph, result)
+        aux: Value | None = None
+        if has_aux:
+            if not isinstance(value, tuple) or len(value) != 2:
+                raise DifferentiationError(
+                    f"'{program.basename}' returns {result.type}, and not a tuple of two, of which has_aux=True would "
+                    "leave the second alone",
+                    result.node.range,
+                )
+            value, rest = value
+            aux = put_together(graph, rest)
+        return cls(program, wanted, value, aux, result.node.range, limit)
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.graph
+
+    def check_result(self) -> None:
+        """Refuse a result of which there are no derivatives."""
+        check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
+
+    def return_results(self) -> None:
+        """Have the graph return the leaves of the value, and the rest."""
+        for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
+            self.graph.add_output(value)
+
+    def return_nothing(self) -> None:
+        for index in reversed(range(len(self.graph.outputs))):
+            self.graph.block.erase_output(index)
+
+    def way_back(self) -> WayBack:
+        """The way from the value to what is wanted; its results are the leaves of the value, and the rest."""
+        self.return_results()
+        return way_back(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
+
+    def add_parameter(self, name: str, like: Tree) -> Tree:
+        """A new last parameter that has the form of ``like``."""
+        known = {argument.name for argument in self.program.arguments}
+        while name in known:
+            name += "_"
+        type = type_of(like)
+        value = self.graph.add_input(name, type)
+        self.program.arguments = (*self.program.arguments, Argument(name, type))
+        return taken_apart_like(self.graph, value, like)
+
+    def shaped(self, gradients: Sequence[Value]) -> Tree:
+        """Gradients in the form of what is wanted."""
+        return refilled(self.wanted, gradients)
+
+    def results(self, found: Sequence[Value], derivative: Tree) -> Tree:
+        """The value, the derivative and the rest, of which the first and the last are what was ``found``."""
+        count = len(list(leaves(self.value)))
+        return (refilled(self.value, found[:count]), derivative, *found[count:])
+
+    def finished(self, results: Tree, what: str, told: str) -> Function:
+        """The function that returns ``results``."""
+        self.graph.add_output(put_together(self.graph, results))
+        clean_up(self.graph)
+        program = self.program
+        return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
+
+
+def _check_limit(limit: object) -> None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise DifferentiationError(
+            f"memory_limit={limit!r} is no number of bytes", hint="pass an int, or None for no limit"
+        )
+
+
+def _open_argument(program: Program, number: int) -> Tree:
+    """The argument as a tree; what used it uses that."""
+    graph = program.graph
+    value = graph.inputs[number]
+    if number in program.entries:
+        return program.entries[number]
+    if not isinstance(value.type, TupleType):
+        return value
+    with graph.inserting_before(graph.return_node.next):
+        tree = taken_apart(graph, value)
+        whole = put_together(graph, tree)
+    for use in value.uses:
+        if use.user.kind != "prim::TupleUnpack" or use.user.is_after(whole.node):
+            use.user.replace_input(use.offset, whole)
+    return tree

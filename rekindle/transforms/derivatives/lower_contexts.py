@@ -1,0 +1,178 @@
+"""What runs beside or within a context, made plain before a program is differentiated.
+
+.. code-block:: text
+
+    %f : Future(Tensor) = prim::fork_0(%x)
+    %1 : Tensor = aten::wait(%f)                 %1 : Tensor = aten::mul(%x, %x)
+    %2 : … = prim::Enter(%no_grad)     becomes
+    %3 : Tensor = aten::mul(%1, %two)            %3 : Tensor = aten::mul(%1, %two)
+    %4 : Tensor = prim::Exit(%no_grad)           %4 : Tensor = aten::detach(%3)
+    return (%3)                                  return (%4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.autodiff.functionalize_ops import functional_form, writes_to
+from rekindle.autodiff.tape import is_differentiable_type
+from rekindle.errors import DifferentiationError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import ClassType, FutureType, TensorType, Type
+from rekindle.passes import Inlining, run_passes
+
+
+def make_plain(graph: Graph) -> None:
+    """Run what is forked in place, and detach what is computed without gradients.
+
+    Raises:
+        DifferentiationError: an argument is a future, or there is a context that is not known.
+    """
+    _run_in_place(graph)
+    _plain_block(graph.block)
+
+
+# ---------------------------------------------------------------------------------------------------------------- forks
+
+
+def _run_in_place(graph: Graph) -> None:
+    """Run what is forked where it is forked. A future is then what it gives, wherever it goes."""
+    for value in graph.inputs:
+        if _is_future(value.type):
+            raise DifferentiationError(
+                f"gradients cannot go back through a value of type {value.type}, which is an argument",
+                hint="wait for it before, and pass what it gives",
+            )
+    forks = graph.find_nodes("prim::fork")
+    if not forks:
+        return
+    while forks:
+        for node in forks:
+            forked = node.get_graph("Subgraph").copy()
+            run_passes(forked, (Inlining(),))
+            with graph.inserting_before(node):
+                (result,) = graph.insert_graph(forked, list(node.inputs))
+            node.output.replace_all_uses_with(result)
+            node.destroy()
+        forks = graph.find_nodes("prim::fork")
+    for value in _values(graph.block):
+        value.type = _without_futures(value.type)
+    for wait in graph.find_nodes("aten::wait"):
+        wait.output.replace_all_uses_with(wait.input)
+        wait.destroy()
+
+
+def _is_future(type: Type) -> bool:
+    return isinstance(type, FutureType) or any(map(_is_future, type.contained))
+
+
+def _without_futures(type: Type) -> Type:
+    if isinstance(type, FutureType):
+        return _without_futures(type.element)
+    return type.with_contained([_without_futures(part) for part in type.contained]) if _is_future(type) else type
+
+
+def _values(block: Block) -> Iterator[Value]:
+    """All values of a block, and of those within."""
+    yield from block.inputs
+    for node in block.nodes:
+        yield from node.outputs
+        for inner in node.blocks:
+            yield from _values(inner)
+
+
+# ------------------------------------------------------------------------------------------------------------- contexts
+
+_WITHOUT: Final = "__torch__.torch.autograd.grad_mode.no_grad"
+_WITH: Final = "__torch__.torch.autograd.grad_mode.enable_grad"
+
+
+def _plain_block(block: Block) -> None:
+    for node in list(block.nodes):
+        for inner in node.blocks:
+            _plain_block(inner)
+        if node.in_block and node.kind in ("prim::Enter", "prim::With"):
+            _plain_context(node)
+
+
+def _plain_context(enter: Node) -> None:
+    type = enter.inputs[0].type
+    name = type.name if isinstance(type, ClassType) else ""
+    if enter.kind == "prim::With" or name not in (_WITHOUT, _WITH):
+        raise DifferentiationError(
+            f"gradients cannot go back through this context, a {type}",
+            enter.range,
+            hint="leave the context out of what is differentiated; of contexts, no_grad is known",
+        )
+    context = enter.inputs[0]
+    within: list[Node] = []
+    node = enter.next
+    while not (node.kind == "prim::Exit" and node.inputs[0] is context):
+        within.append(node)
+        node = node.next
+    if name == _WITHOUT:
+        _detach(within, node)
+    maker = context.node
+    for use in context.uses:
+        if use.user.kind in ("prim::Enter", "prim::Exit", "prim::SetAttr") and not use.user.has_uses:
+            use.user.destroy()
+    if not context.has_uses:
+        maker.destroy()
+
+
+def _detach(within: list[Node], end: Node) -> None:
+    """Let whoever uses what was computed ``within``, behind ``end``, use it detached."""
+    graph = end.graph
+    for node in within:
+        if writes_to(node) and may_hold_tensor(node.inputs[0].type) and node.inputs[0].node not in within:
+            _write_without(node)
+            continue
+        for output in node.outputs:
+            outside = [use for use in output.uses if use.user.is_after(end) or use.user.kind == "prim::Return"]
+            outside = [use for use in outside if not _is_within(use.user, within)]
+            if not outside or not is_differentiable_type(output.type):
+                continue
+            if not isinstance(output.type, TensorType):
+                raise DifferentiationError(
+                    f"a value of type {output.type} is computed within no_grad",
+                    node.range,
+                    hint="detach the tensors in it instead",
+                )
+            with graph.inserting_before(end):
+                detached = graph.insert("aten::detach", [output])
+            for use in outside:
+                use.user.replace_input(use.offset, detached)
+
+
+def _write_without(node: Node) -> None:
+    """Have a write to a tensor give it another value, and leave the way that gradients go through it."""
+    graph, written = node.graph, node.inputs[0]
+    if isinstance(written.type, TensorType):
+        with graph.inserting_before(node):
+            arguments = [
+                graph.insert("aten::detach", [value]) if isinstance(value.type, TensorType) else value
+                for value in node.inputs
+            ]
+            form = functional_form(graph, node, arguments)
+            if form is not None:
+                graph.insert("autodiff::with_value_", [written, form[0]], range=node.range)
+                node.output.replace_all_uses_with(written)
+                node.destroy()
+                return
+    raise DifferentiationError(
+        "gradients cannot go back through a write within no_grad",
+        node.range,
+        hint="compute a new value instead of writing to one",
+    )
+
+
+def _is_within(user: Node, within: list[Node]) -> bool:
+    """Whether ``user`` stands in a block of a node ``within``, or is one."""
+    node: Node | None = user
+    while node is not None:
+        if node in within:
+            return True
+        node = None if node.owning_block is None else node.owning_block.owning_node
+    return False

@@ -1,0 +1,129 @@
+"""What the frontend does for builders (:mod:`rekindle.ir.building`): expressions mean what they mean in a program."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rekindle.errors import GraphError, SourceRange
+from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.operator_kinds import BINARY_KINDS
+from rekindle.frontend.special_forms import MagicMethod
+from rekindle.frontend.sugared import Call, EmptyResolver, SugaredValue
+from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
+from rekindle.ir import building
+from rekindle.ir.building import Arguments, Caller
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.types import NONE, TENSOR, TensorType, Type, optional
+from rekindle.passes.inlining import inline_between
+from rekindle.program.compilation_unit import caller_resolver, parse_definitions
+from rekindle.program.definition import define_function
+from rekindle.program.function import Function, Method, Overloaded
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.functions import function_behind
+from rekindle.scripting.overloads import overloads_of
+from rekindle.scripting.python_values import sugared_value
+from rekindle.transforms.editing.from_graph import create_function
+
+
+class _Emission:
+    """See :class:`rekindle.ir.building.Emission`."""
+
+    def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
+        return insert_builtin_call(range, graph, kind, args, kwargs)
+
+    def binary(self, graph: Graph, symbol: str, args: Arguments, range: SourceRange) -> Value:
+        kind, method = BINARY_KINDS[symbol]
+        if symbol == "%" and args[0].type.kind == "StringType":
+            kind = "aten::percentFormat"
+        return MagicMethod(method, BuiltinFunction(kind)).call(Call(range, graph, args)).as_value(range, graph)
+
+    def attribute(self, graph: Graph, value: Value, name: str, range: SourceRange) -> Value | Caller:
+        found = SimpleValue(value).attribute(range, graph, name)
+        if isinstance(found, SimpleValue):
+            return found.value
+        return lambda args, kwargs: found.call(Call(range, graph, args, kwargs)).as_value(range, graph)
+
+    def function(
+        self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool
+    ) -> Value:
+        if isinstance(function, Graph):
+            function = create_function(function, "graph")
+        before = graph.insert_point.prev
+        callee = callable_value(function, graph, range, args, kwargs)
+        result = callee.call(Call(range, graph, args, kwargs)).as_value(range, graph)
+        return inline_between(before, graph.insert_point, result) if inline else result
+
+    def code(self, graph: Graph, text: str, names: Mapping[str, CallArgument], range: SourceRange, up: int) -> Value:
+        (definition,) = parse_definitions(f"def code({', '.join(names)}):\n    return ({text}\n    )")
+        record = FunctionRecord("code")
+        resolver = caller_resolver(up + 2)
+        define_function(record, definition, resolver, parameter_types={name: item.type for name, item in names.items()})
+        before = graph.insert_point.prev
+        result = FunctionValue(record).call(Call(range, graph, kwargs=list(names.values()))).as_value(range, graph)
+        return inline_between(before, graph.insert_point, result)
+
+
+def callable_value(function: Any, graph: Graph, range: SourceRange, args: Arguments, kwargs: Arguments) -> SugaredValue:
+    """What ``function`` means where it is called with these arguments.
+
+    Raises:
+        GraphError: it is nothing that can be called within a graph.
+    """
+    if isinstance(function, Method):
+        raise GraphError(
+            f"the method '{function.name}' needs its object in the graph: take the method of a value, "
+            f"build(module).{function.name}(…)"
+        )
+    if isinstance(function, (Function, Overloaded)):
+        return sugared_value(function, range, graph, EmptyResolver())
+    python = function_behind(function) or function
+    if isinstance(python, types.FunctionType) and not overloads_of(python):
+        told = _told_by_arguments(python, args, kwargs)
+        if told:
+            return FunctionValue(_record_for(python, told))
+    if not callable(function):
+        raise GraphError(f"a {type(function).__qualname__} cannot be called")
+    return sugared_value(function, range, graph, EmptyResolver(), getattr(function, "__name__", None))
+
+
+def _told_by_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
+    """The types of what is given for parameters without an annotation, where these are no Tensors."""
+    try:
+        parameters = inspect.signature(function).parameters
+        bound = inspect.signature(function).bind_partial(*args, **{item.name or "": item for item in kwargs})
+    except (TypeError, ValueError):
+        return {}  # matching tells what is wrong
+    return {
+        name: optional(TENSOR) if item.type == NONE else item.type
+        for name, item in bound.arguments.items()
+        if isinstance(item, CallArgument)
+        and parameters[name].annotation is inspect.Parameter.empty
+        and parameters[name].default is inspect.Parameter.empty
+        and not isinstance(item.type, TensorType)
+    }
+
+
+_RECORDS: Final[weakref.WeakKeyDictionary[types.FunctionType, dict[tuple[tuple[str, str], ...], FunctionRecord]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Functions compiled for types that their arguments have told."""
+
+
+def _record_for(function: types.FunctionType, told: dict[str, Type]) -> FunctionRecord:
+    known = _RECORDS.setdefault(function, {})
+    key = tuple((name, str(type)) for name, type in told.items())
+    if key not in known:
+        record = FunctionRecord(unique_name(qualified_name(function)), docstring=function.__doc__)
+        compile_function(record, function, told)
+        known[key] = record
+    return known[key]
+
+
+building.emission = _Emission()

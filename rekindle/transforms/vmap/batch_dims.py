@@ -1,0 +1,149 @@
+"""Arguments and results of programs as trees: where the examples lie in each tensor that is in them.
+
+A tuple is taken apart, and so is a list whose elements, or a dict whose entries, have dimensions of their own. Any
+other list or dict is one leaf, whose tensors all have the examples in the same dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.errors import BatchingError
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import (
+    STRING,
+    TENSOR,
+    DictType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from rekindle.transforms.vmap.batched_scalars import is_number
+from rekindle.transforms.vmap.batching_rule import helper
+
+Dims = int | None | Sequence[Any] | Mapping[str, Any]
+"""A dimension, or None, or one of these for each element of a tuple or a list, or for each entry of a dict."""
+
+LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR), DictType(STRING, TENSOR))
+"""What can differ between the examples, whatever class Python has in place of a list or a dict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A value of ``type``: a leaf with its ``dim``, or ``parts``, of a dict those with these ``keys``."""
+
+    type: Type
+    dim: int | None = None
+    parts: tuple[Form, ...] | None = None
+    keys: tuple[str, ...] = ()
+
+    def leaves(self) -> Iterator[Form]:
+        """The leaves, in order."""
+        if self.parts is None:
+            yield self
+            return
+        for part in self.parts:
+            yield from part.leaves()
+
+
+def form_of(type: Type, dims: Dims, option: str, what: str) -> Form:
+    """The form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
+
+    Raises:
+        BatchingError: these do not fit.
+    """
+    if isinstance(dims, Mapping):
+        if not DictType(STRING, TENSOR).accepts(type):
+            raise BatchingError(f"{option} has a dict for {what}, which is a {type.annotation}")
+        parts = [form_of(TENSOR, dim, option, f"the entry {key!r} of {what}") for key, dim in dims.items()]
+        return Form(type, parts=tuple(parts), keys=tuple(dims))
+    if isinstance(type, TupleType):
+        return _of_tuple(type, dims, option, what)
+    if isinstance(dims, Sequence):
+        if not isinstance(type, ListType) or type.element != TENSOR:
+            raise BatchingError(f"{option} has a tuple for {what}, which is a {type.annotation}")
+        return Form(type, parts=tuple(form_of(TENSOR, dim, option, f"an element of {what}") for dim in dims))
+    if option == "out_dims" and is_number(type):
+        return Form(type, None if dims is None else 0)
+    if dims is not None and not isinstance(type, TensorType) and not any(leaf.accepts(type) for leaf in LEAVES):
+        raise BatchingError(
+            f"{option} is {dims} for {what}, which is a {type.annotation}",
+            hint="give None for what is the same for all examples" if option == "in_dims" else None,
+        )
+    return Form(type, dims)
+
+
+def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> Form:
+    parts = type.contained
+    each: list[Dims] = list(dims) if isinstance(dims, Sequence) else [dims] * len(parts)
+    if len(each) != len(parts):
+        raise BatchingError(f"{option} has {len(each)} entries for {what}, which has {len(parts)} elements")
+    if not isinstance(dims, Sequence) and option == "in_dims":
+        each = [dims if may_hold_tensor(part) else None for part in parts]
+    forms = [form_of(part, dim, option, f"an element of {what}") for part, dim in zip(parts, each, strict=True)]
+    return Form(type, parts=tuple(forms))
+
+
+# ----------------------------------------------------------------------------------------------------------- in graphs
+
+
+def elements(graph: Graph, value: Value, form: Form) -> list[Value]:
+    """The leaves of ``value``; what takes it apart is inserted."""
+    if form.parts is None:
+        return [value]
+    pairs = zip(_parts(graph, value, form), form.parts, strict=True)
+    return [leaf for part, each in pairs for leaf in elements(graph, part, each)]
+
+
+def _parts(graph: Graph, value: Value, form: Form) -> Sequence[Value]:
+    assert form.parts is not None
+    if isinstance(form.type, DictType):
+        graph.insert_graph(helper("check_entries"), [value, graph.insert_constant(len(form.keys))])
+        keys = [graph.insert_constant(key) for key in form.keys]
+        reads = [graph.create("aten::__getitem__", [value, key], types=[TENSOR]) for key in keys]
+        return [graph.insert_node(read).output for read in reads]
+    kind = "prim::ListUnpack" if isinstance(form.type, ListType) else "prim::TupleUnpack"
+    return graph.insert_node(graph.create(kind, [value], types=[part.type for part in form.parts])).outputs
+
+
+def put_together(graph: Graph, form: Form, leaves: Iterator[Value]) -> Value:
+    """A value of its ``leaves``; what puts it together is inserted. Numbers among them may have become tensors."""
+    if form.parts is None:
+        return next(leaves)
+    parts = [put_together(graph, part, leaves) for part in form.parts]
+    if isinstance(form.type, DictType):
+        keys = [graph.insert_constant(key) for key in form.keys]
+        items = [item for pair in zip(keys, parts, strict=True) for item in pair]
+        return graph.insert_node(graph.create("prim::DictConstruct", items, types=[form.type])).output
+    if isinstance(form.type, ListType):
+        return graph.insert_node(graph.create("prim::ListConstruct", parts, types=[form.type])).output
+    type = form.type
+    if any(not part.type.is_subtype_of(each.type) for part, each in zip(parts, form.parts, strict=True)):
+        type = TupleType(tuple(part.type for part in parts))  # numbers that differ are tensors now
+    return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
+
+
+def inputs(graph: Graph, form: Form, name: str) -> Value:
+    """A value of new inputs of ``graph``, one for each leaf."""
+    return put_together(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
+
+
+def fold_entries(graph: Graph) -> None:
+    """What is read from a dict that was just made, and that nobody writes to, is what was put in."""
+    for node in graph.find_nodes("prim::DictConstruct"):
+        uses = list(node.output.uses)
+        if any(use.user.kind != "aten::__getitem__" for use in uses):
+            continue
+        keys = [key.to_python() if key.node.kind == "prim::Constant" else None for key in node.inputs[::2]]
+        known = dict(zip(keys, node.inputs[1::2], strict=True))
+        for use in uses:
+            key = use.user.inputs[1]
+            found = known.get(key.to_python()) if key.node.kind == "prim::Constant" else None
+            if found is not None:
+                use.user.output.replace_all_uses_with(found)
+                use.user.destroy()

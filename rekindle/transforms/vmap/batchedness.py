@@ -1,0 +1,213 @@
+"""Which values of a program differ between the examples of a batch, if some of its inputs do.
+
+A value differs where it is computed from one that does, or written to with one, or chosen by one. What is only asked
+of a tensor's sizes and dtype is the same for all examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import is_nondeterministic, is_write, may_write
+from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import TENSOR, has_free_variables
+from rekindle.transforms.vmap.batched_scalars import is_number
+from rekindle.transforms.vmap.batching_rule import rule_of
+from rekindle.transforms.vmap.rules.metadata import UNCHANGED
+
+PASSES_ON: Final = frozenset(
+    {
+        *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
+        *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct", "prim::Uninitialized"),
+        *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),
+    }
+)
+"""Kinds that only take values apart and put them together."""
+
+_LOOKS: Final = frozenset({"aten::remove", "aten::index", "aten::count", "aten::sort", "aten::sorted"})
+"""Operators of containers that look at what is in them."""
+
+
+def passes_on(node: Node) -> bool:
+    """Whether ``node`` hands on what is in containers without a look at it."""
+    if node.kind in PASSES_ON:
+        return True
+    schema = node.schema
+    if schema is None or node.kind in _LOOKS or node.kind in UNCHANGED or node.blocks:
+        return False
+    return any(has_free_variables(argument.type) for argument in schema.arguments)
+
+
+def written_by(node: Node) -> list[Value]:
+    """The inputs that ``node`` says it writes to."""
+    schema = node.schema
+    if schema is None:
+        return []
+    return [value for value, argument in zip(node.inputs, schema.arguments, strict=False) if is_write(argument.alias)]
+
+
+def may_be_uninitialized(value: Value) -> bool:
+    """Whether ``value`` is a variable that some paths through branches and loops do not assign."""
+    pending, seen = [value], {value}
+    while pending:
+        made = pending.pop()
+        node = made.node
+        found: list[Value] = []
+        if node.kind == "prim::Uninitialized":
+            return True
+        if node.kind == "prim::If":
+            found = [block.outputs[made.offset] for block in node.blocks]
+        elif node.kind == "prim::Loop":
+            found = [node.inputs[made.offset + 2], node.blocks[0].outputs[made.offset + 1]]
+        elif node.kind == "prim::Param" and node.owning_block is not None:
+            loop = node.owning_block.owning_node
+            if loop is not None and loop.kind == "prim::Loop" and made.offset > 0:
+                found = [loop.inputs[made.offset + 1], loop.blocks[0].outputs[made.offset]]
+        for source in found:
+            if source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return False
+
+
+def used_within(node: Node) -> Iterator[Value]:
+    """What ``node`` uses, in its blocks too; values that are made there are among them."""
+    yield from node.inputs
+    for block in node.blocks:
+        yield from block.outputs
+        for inner in block.nodes:
+            yield from used_within(inner)
+
+
+def reads_examples(node: Node) -> bool:
+    """Whether what ``node`` returns beside tensors depends on the numbers in its tensors, as far as is known."""
+    if node.kind in UNCHANGED or passes_on(node):
+        return False
+    rule = rule_of(node)
+    if rule is None:
+        return True
+    return rule.takes_numbers or node.kind in _NUMBERS
+
+
+_NUMBERS: Final = frozenset(
+    {
+        *("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::is_nonzero"),
+        "aten::equal",
+    }
+)
+"""Operators whose rules return a number for each example."""
+
+
+@dataclass(slots=True)
+class Spread:
+    """Finds the values of ``graph`` that differ. ``is_random`` says whether random numbers do."""
+
+    graph: Graph
+    is_random: bool
+    batched: set[Value] = field(default_factory=set)
+    written: set[Value] = field(default_factory=set)
+    """Values that have to have memory of their own for each example: something that differs is written there."""
+    _aliases: AliasDb | None = None
+
+    def run(self, inputs: Collection[Value]) -> None:
+        """``inputs`` differ; what else does?"""
+        self.batched.update(inputs)
+        before = -1
+        while before != len(self.batched) + len(self.written):
+            before = len(self.batched) + len(self.written)
+            self._block(self.graph.block)
+
+    def _add(self, value: Value) -> None:
+        if may_hold_tensor(value.type) or is_number(value.type):
+            self.batched.add(value)
+
+    def _block(self, block: Block) -> None:
+        for node in block.nodes:
+            if node.kind == "prim::If":
+                self._if(node)
+            elif node.kind == "prim::Loop":
+                self._loop(node)
+            elif node.kind != "prim::Constant":
+                self._node(node)
+
+    def _if(self, node: Node) -> None:
+        for block in node.blocks:
+            self._block(block)
+        differs = node.inputs[0] in self.batched
+        for index, output in enumerate(node.outputs):
+            if differs or any(block.outputs[index] in self.batched for block in node.blocks):
+                self._add(output)
+            if output in self.batched and not is_number(output.type):
+                self._pull(output, [block.outputs[index] for block in node.blocks])
+
+    def _loop(self, node: Node) -> None:
+        (block,) = node.blocks
+        differs = is_for_each(node, self.batched)
+        for output, start, inside, following in zip(
+            node.outputs, node.inputs[2:], block.inputs[1:], block.outputs[1:], strict=True
+        ):
+            if differs or start in self.batched or inside in self.batched or following in self.batched:
+                for value in (output, inside):
+                    self._add(value)
+            if inside in self.batched and not is_number(inside.type):
+                self._pull(inside, [start, following])
+        self._block(block)
+
+    def _pull(self, value: Value, sources: Collection[Value]) -> None:
+        """Containers are the same object in all these places."""
+        if value.type != TENSOR and may_hold_tensor(value.type):
+            for source in sources:
+                self._add(source)
+
+    def _node(self, node: Node) -> None:
+        differs = any(value in self.batched for value in used_within(node))
+        differs = differs or (self.is_random and is_nondeterministic(node) and rule_of(node) is not None)
+        if not differs:
+            return
+        for output in node.outputs:
+            if may_hold_tensor(output.type) or reads_examples(node):
+                self._add(output)
+        if may_write(node):
+            self._write(node)
+
+    @property
+    def aliases(self) -> AliasDb:
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return self._aliases
+
+    def is_written_view(self, node: Node) -> bool:
+        """Return whether a result of ``node`` may be a view of what ``node`` uses, of memory that the program writes
+        to."""
+        made = {value for block in node.blocks for value in _values(block)}
+        used = [value for value in used_within(node) if value not in made and may_hold_tensor(value.type)]
+        return any(
+            may_hold_tensor(output.type)
+            and self.aliases.has_writers(output)
+            and self.aliases.may_contain_alias(output, used)
+            for output in node.outputs
+        )
+
+    def _write(self, node: Node) -> None:
+        for value in _values(self.graph.block):
+            if may_hold_tensor(value.type) and self.aliases.writes_to_alias(node, [value]):
+                if value not in self.batched:
+                    self.written.add(value)
+                self.batched.add(value)
+
+
+def is_for_each(node: Node, batched: Collection[Value]) -> bool:
+    """Whether the examples leave loop ``node`` at different times."""
+    return node.inputs[0] in batched or node.inputs[1] in batched or node.blocks[0].outputs[0] in batched
+
+
+def _values(block: Block) -> Iterator[Value]:
+    yield from block.inputs
+    for node in block.nodes:
+        yield from node.outputs
+        for inner in node.blocks:
+            yield from _values(inner)

@@ -1,0 +1,181 @@
+"""The rule of an operator, compiled for the arguments that differ between examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+import torch
+
+from rekindle.autodiff.formula_parser import Definition, read_definitions
+from rekindle.errors import InternalError
+from rekindle.frontend.operator_sources import OperatorTexts
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.types import TENSOR, Type
+from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
+from rekindle.transforms.vmap.batched_scalars import is_number
+from rekindle.transforms.vmap.rules import TEXTS
+from rekindle.transforms.vmap.rules.families import FAMILIES, RENAMED, pointwise
+from rekindle.transforms.vmap.rules.metadata import SCALARS
+
+_CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPropagation(), DeadCodeElimination())
+
+
+@dataclass(slots=True, eq=False)
+class Rule:
+    """How an operator is computed for a batch. ``uses`` are the names in the head, in order."""
+
+    schema: FunctionSchema
+    uses: tuple[str, ...]
+    body: str = field(repr=False)
+    takes_numbers: bool = False
+    """Whether numbers may differ between examples too."""
+    _compiled: dict[tuple[frozenset[str], bool], Graph] = field(default_factory=dict, repr=False)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of the operator that the rule uses, in the order of its graph's inputs."""
+        return [name for name in self.uses if not name.startswith("batched_")]
+
+    def expands(self, name: str) -> bool:
+        """Whether tensor ``name`` has to be expanded where it is the same for all examples."""
+        return f"batched_{name}" not in self.uses
+
+    def graph(self, batched: frozenset[str], *, same: bool) -> Graph:
+        """The rule where ``batched`` are the arguments that differ between examples; what is expanded is not among
+        those that do not. Its inputs are :attr:`arguments`, and then the size of the batch."""
+        key = (batched, same)
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = self._compile(batched, same)
+        return found
+
+    def _compile(self, batched: frozenset[str], same: bool) -> Graph:
+        types = {argument.name: argument.type for argument in self.schema.arguments}
+        unknown = [name for name in self.arguments if name not in types]
+        if unknown:
+            raise InternalError(f"the rule of {self.schema.qualified_name} uses {unknown}, which it does not have")
+        parameters = [
+            f"{RENAMED.get(name, name)}: {_type_of(types[name], name in batched).annotation}" for name in self.arguments
+        ]
+        lines = [
+            f"    {name} = {name.removeprefix('batched_') in batched}\n" for name in self.uses if name not in types
+        ]
+        lines += [f"    same = {same}\n"] if re.search(r"\bsame\b", self.body) else []
+        body = self.body.replace("torch.SAME", f"torch.{self.schema.name.removeprefix('aten::')}")
+        text = f"def batch({', '.join([*parameters, 'batch_size: int'])}):\n{''.join(lines)}{body}"
+        graph = _COMPILER.emit(text, f"batch of {self.schema.qualified_name}")
+        run_passes(graph, _CLEANUP)
+        return graph
+
+
+def _type_of(type: Type, batched: bool) -> Type:
+    return TENSOR if batched and is_number(type) else type
+
+
+# -------------------------------------------------------------------------------------------------------------- finding
+
+
+@dataclass(slots=True)
+class _Index:
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    helpers: dict[str, FunctionRecord] = field(default_factory=dict)
+
+
+@cache
+def _index() -> _Index:
+    index = _Index()
+    for text in TEXTS.values():
+        for definition in read_definitions(text, ("batch",)):
+            if definition.word == "def":
+                index.helpers[definition.operators[0]] = _COMPILER.helper(definition.body)
+                continue
+            for operator in definition.operators:
+                if operator in index.definitions:
+                    raise InternalError(f"there are two rules of batching for {operator}")
+                index.definitions[operator] = definition
+    return index
+
+
+_COMPILER: Final = OperatorTexts(lambda: _index().helpers, {"own": "autodiff"})
+
+
+def helper(name: str) -> Graph:
+    """The graph of a function that rules may call, with all that it calls in it."""
+    return _helper(name)
+
+
+@cache
+def _helper(name: str) -> Graph:
+    graph = _index().helpers[name].graph.copy()
+    run_passes(graph, _CLEANUP)
+    return graph
+
+
+def helpers() -> Sequence[str]:
+    """The functions that rules may call."""
+    return list(_index().helpers)
+
+
+def operators_with_rules() -> Sequence[str]:
+    """Every operator that a text or a family names, as ``sum.dim_IntList``."""
+    return [*_index().definitions, *_families()]
+
+
+@cache
+def _families() -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for index, (_, names) in enumerate(FAMILIES):
+        for name in names.split():
+            found.setdefault(name, index)
+    return found
+
+
+def rule_of(node: Node) -> Rule | None:
+    """The rule of the operator that ``node`` calls, if there is one."""
+    schema = node.schema
+    return None if schema is None else rule_for(schema)
+
+
+def rule_for(schema: FunctionSchema) -> Rule | None:
+    """The rule of the operator with this schema, if there is one."""
+    return _rule(schema.qualified_name, schema)
+
+
+@cache
+def _rule(name: str, schema: FunctionSchema) -> Rule | None:
+    scalar = SCALARS.get(name)
+    if scalar is not None:
+        return _scalar_rule(schema, scalar)
+    namespace, _, key = name.partition("::")
+    if namespace not in ("aten", "autodiff"):
+        return None
+    key = key if namespace == "aten" else f"own.{key}"
+    definition = _index().definitions.get(key)
+    if definition is not None:
+        return Rule(schema, definition.parameters, definition.body)
+    index = _families().get(key)
+    write = pointwise if index is None and is_pointwise(schema) else None if index is None else FAMILIES[index][0]
+    body = None if write is None else write(schema)
+    if body is None:
+        return None
+    names = [argument.name for argument in schema.arguments]
+    flags = [f"batched_{name}" for name in names if re.search(rf"\bbatched_{name}\b", body)]
+    return Rule(schema, (*names, *flags), body)
+
+
+def _scalar_rule(schema: FunctionSchema, expression: str) -> Rule:
+    names = [argument.name for argument in schema.arguments]
+    return Rule(schema, tuple(names), f"    return {expression.format(*names)}\n", takes_numbers=True)
+
+
+def is_pointwise(schema: FunctionSchema) -> bool:
+    """Whether PyTorch says that the operator computes each element from one element of each tensor."""
+    packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"), None)
+    overload = getattr(packet, schema.overload or "default", None)
+    return torch.Tag.pointwise in getattr(overload, "tags", ())

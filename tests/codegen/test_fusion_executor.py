@@ -1,0 +1,218 @@
+"""What runs a fused group: a kernel where one can be made, its operators where not, the same answer in any case."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import rekindle.ops
+import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+from rekindle.codegen import fusion_executor
+from rekindle.codegen.fusion import FuseGraph
+from rekindle.codegen.fusion_executor import MOST_LAUNCHES, FusedGroup, group_of
+from rekindle.codegen.llvm import call_sites
+from rekindle.ir.parser import parse_graph
+from rekindle.ir.subgraph_execution import callable_of
+from tests.codegen.test_loops import CHAIN, CHUNKS, TYPES
+
+FUSED = """
+graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::mm(%x, %y)
+  %c : Tensor = aten::relu(%a)
+  return (%b, %c)
+"""
+
+
+def chain() -> FusedGroup:
+    return FusedGroup(parse_graph(CHAIN.lstrip()))
+
+
+def expected(x: Tensor, y: Tensor) -> Tensor:
+    return (x * y * 0.5).relu()
+
+
+def test_in_a_plan() -> None:
+    graph = parse_graph(FUSED.lstrip())
+    FuseGraph().run(graph)
+    run = callable_of(graph, "program")
+    x, y = torch.randn(5, 5), torch.randn(5, 5)
+    for _ in range(3):
+        product, activated = run(x, y)
+        assert torch.equal(product, x.mm(y))
+        assert torch.equal(activated, (x * y).relu())
+    group = group_of(graph.find_nodes("prim::FusionGroup")[0].get_graph("Subgraph"))
+    assert group is not None
+    assert len(group.launches) == 1
+
+
+def test_an_input_that_is_none() -> None:
+    group = FusedGroup(
+        parse_graph(
+            """graph(%x : Tensor, %w : Tensor, %bias : Tensor?):
+  %y : Tensor = aten::linear(%x, %w, %bias)
+  %z : Tensor = aten::relu(%y)
+  return (%z)
+"""
+        )
+    )
+    x, w, bias = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4)
+    for given in (bias, None, None, bias, None):
+        torch.testing.assert_close(group(x, w, given), torch.relu(torch.nn.functional.linear(x, w, given)))
+    assert set(group.refusals) <= {"an input that is a NoneType, where a tensor or a number may be"}
+
+
+def test_known_layouts_do_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not call_sites.is_available():
+        pytest.skip("this build of torch is not known well enough for calls without Python")
+    group = chain()
+    function = group.function()
+    x, y = torch.randn(3, 4), torch.randn(4)
+    assert torch.equal(function(x, y), expected(x, y))
+
+    def fails(self: FusedGroup, *inputs: object) -> None:
+        raise AssertionError("asked Python")
+
+    monkeypatch.setattr(FusedGroup, "_new_launch", fails)
+    monkeypatch.setattr(fusion_executor.Launch, "__call__", fails)
+    assert torch.equal(function(x, y), expected(x, y))
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_gradients_are_recorded(as_function: bool) -> None:
+    group = chain()
+    call = group.function() if as_function else group
+    x, y = torch.randn(4), torch.randn(4)
+    call(x, y)
+    x.requires_grad_()
+    found = call(x, y)
+    assert found.requires_grad
+    (gradient,) = torch.autograd.grad(found.sum(), x)
+    assert torch.equal(gradient, torch.autograd.grad(expected(x, y).sum(), x)[0])
+    with torch.no_grad():
+        assert not call(x, y).requires_grad
+    assert len(group.launches) == 1
+
+
+class _Subclass(Tensor):
+    pass
+
+
+class _Counting(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_others_see_each_operator(as_function: bool) -> None:
+    group = chain()
+    call = group.function() if as_function else group
+    x, y = torch.randn(4), torch.randn(4)
+    call(x, y)
+    with _Counting() as counting:
+        call(x, y)
+    assert counting.seen == ["aten.mul.Tensor", "aten.mul.Tensor", "aten.relu.default"]
+    assert type(call(x.as_subclass(_Subclass), y)) is _Subclass
+    assert torch.equal(
+        torch.func.vmap(call)(torch.stack([x, y]), torch.stack([y, x])),
+        expected(torch.stack([x, y]), torch.stack([y, x])),
+    )
+    with forward_ad.dual_level():
+        found = call(forward_ad.make_dual(x, torch.ones(4)), y)
+        assert forward_ad.unpack_dual(found).tangent is not None
+    assert call(x.to("meta"), y.to("meta")).device.type == "meta"
+    assert len(group.launches) == 1
+
+
+def test_inference_mode() -> None:
+    function = chain().function()
+    x, y = torch.randn(4), torch.randn(4)
+    with torch.inference_mode():
+        assert function(x, y).is_inference()
+        assert function(x, y).is_inference()
+    assert not function(x, y).is_inference()
+
+
+def test_errors_are_those_of_the_operators() -> None:
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(2\) must match the size of tensor b \(3\)"):
+        chain()(torch.randn(2), torch.randn(3))
+
+
+def test_numbers() -> None:
+    group = FusedGroup(parse_graph(TYPES.lstrip()))
+    function, eager = group.function(), callable_of(group.graph, "eager")
+    for x in (torch.randn(3, 7), torch.arange(21).view(3, 7)):
+        for s, n in ((2, 3), (0.5, 3), (-1, 2**40), (True, 1)):
+            if isinstance(s, float) and not x.is_floating_point():
+                continue
+            for _ in range(2):
+                for found, wanted in zip(function(x, x > 0, s, n), eager(x, x > 0, s, n), strict=True):
+                    assert found.dtype == wanted.dtype
+                    assert torch.equal(found, wanted)
+
+
+def test_aliased_and_overlapping_inputs() -> None:
+    function = chain().function()
+    x = torch.randn(8)
+    for a, b in ((x, x), (x[:-1], x[1:]), (x.expand(3, 8), x), (x.as_strided((5, 4), (1, 1)), x[:4]), (x.flip(0), x)):
+        for _ in range(2):
+            assert torch.equal(function(a, b), expected(a, b))
+
+
+def test_the_default_dtype_may_change() -> None:
+    graph = parse_graph("graph(%x : Tensor):\n  %y : Tensor = aten::sigmoid(%x)\n  return (%y)\n")
+    function = FusedGroup(graph).function()
+    x = torch.arange(4)
+    try:
+        for dtype in (torch.float32, torch.float64, torch.float32):
+            torch.set_default_dtype(dtype)
+            for _ in range(2):
+                assert function(x).dtype == dtype
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_many_layouts() -> None:
+    group = chain()
+    for size in range(2 * MOST_LAUNCHES):
+        x, y = torch.randn(size), torch.randn(size)
+        assert torch.equal(group(x, y), expected(x, y))
+    assert len(group.launches) == MOST_LAUNCHES
+
+
+def test_groups_die() -> None:
+    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    function = group.function()
+    function(torch.randn(2, 4), torch.randn(4))
+    died = weakref.ref(group)
+    gc.disable()
+    try:
+        del group
+        assert died() is not None
+        del function
+        assert died() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads(threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for shape in ((1_000_003,), (1003, 1001), (3, 400_001)):
+            x, y = torch.randn(shape), torch.randn(shape[-1])
+            assert torch.equal(chain()(x, y), expected(x, y))
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,91 @@
+"""Marks on functions, in torch.jit's spelling and in ours."""
+
+from typing import Dict, List, Optional, Tuple, Union
+
+import pytest
+import torch
+
+import rekindle
+from rekindle.scripting.modifiers import Modifier, is_left_to_python, modifier_of
+
+
+def plain():
+    pass
+
+
+@pytest.mark.parametrize(
+    ("decorate", "meaning"),
+    [
+        (rekindle.export, Modifier.EXPORT),
+        (torch.jit.export, Modifier.EXPORT),
+        (rekindle.ignore, Modifier.IGNORE),
+        (rekindle.ignore(), Modifier.IGNORE),
+        (rekindle.ignore(drop=True), Modifier.UNUSED),
+        (torch.jit.ignore, Modifier.IGNORE),
+        (rekindle.unused, Modifier.UNUSED),
+        (torch.jit.unused, Modifier.UNUSED),
+        (lambda function: function, Modifier.DEFAULT),
+    ],
+)
+def test_marks_mean_the_same_in_both_spellings(decorate, meaning):
+    def function():
+        return 3
+
+    decorated = decorate(function)
+    assert decorated is function
+    assert decorated() == 3
+    assert modifier_of(decorated) is meaning
+    assert is_left_to_python(decorated) is (meaning in (Modifier.IGNORE, Modifier.UNUSED))
+
+
+def test_torch_jit_understands_ours():
+    @rekindle.ignore
+    def function():
+        pass
+
+    assert torch._jit_internal.is_ignored_fn(function)
+
+
+def test_properties_are_marked_too():
+    @rekindle.unused
+    @property
+    def value(self):
+        return 3
+
+    assert modifier_of(value) is Modifier.UNUSED
+
+
+def test_wrong_use_of_ignore():
+    with pytest.raises(TypeError, match=r"ignore is used as @ignore or as @ignore\(drop=True\)"):
+        rekindle.ignore(quietly=True)
+
+
+def test_questions_are_answered_no_in_python():
+    assert rekindle.is_scripting() is False
+    assert rekindle.is_tracing() is False
+    assert rekindle.annotate(List[int], [1]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "expected"),
+    [
+        ([1], List[int], True),
+        (["a"], List[int], False),
+        ({"a": [1]}, Dict[str, List[int]], True),
+        ({"a": ["b"]}, Dict[str, List[int]], False),
+        ((1, "a"), Tuple[int, str], True),
+        ((1,), Tuple[int, str], False),
+        ((), Tuple[()], True),
+        (None, Optional[int], True),
+        ("a", Optional[int], False),
+        (3, Union[str, List[int]], False),
+        (3, (str, int), True),
+        (3, int, True),
+    ],
+)
+def test_isinstance_looks_at_elements(value, type, expected):
+    assert rekindle.isinstance(value, type) is expected
+
+
+def test_attribute_shows_what_it_holds():
+    assert repr(rekindle.Attribute([], List[int])) == "Attribute([], typing.List[int])"
