@@ -21,7 +21,7 @@ def emit_call_expression(emitter: Emitter, expr: Expr, targets: int, hint: Type 
     call = Apply(expr.tree)
     if not _takes_all(emitter, call):
         return _emit_call(emitter, call, targets, hint)
-    # ``sorted(… for x in s)``, ``any(…)``: the order in which ``s`` is gone through does not show
+    # ``sorted(… for x in s)``, ``any(…)``: the result does not depend on the order of the iteration over ``s``
     own = iterables_of(call.inputs[0])
     emitter.order_free |= own
     found = _emit_call(emitter, call, targets, hint)

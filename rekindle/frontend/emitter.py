@@ -89,6 +89,7 @@ ExpressionHandler = Callable[["Emitter", Expr, int, "Type | None"], SugaredValue
 """Emits expressions of one kind of tree; see :meth:`Emitter.emit_sugared`."""
 
 FormHandler = Callable[["Emitter", Apply, "Type | None"], SugaredValue]
+"""Emits calls of one special form; see :attr:`Language.special_forms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Language:
     """By the kind of their trees."""
     emit_statements: Callable[[Emitter, Sequence[Stmt]], None]
     assign: Callable[[Emitter, Sequence[Expr], Sequence[SugaredValue], SourceRange], None]
-    """Assigns what values mean to targets."""
+    """Assigns sugared values to targets."""
     special_forms: Mapping[str, FormHandler]
     """Calls of builtins and of what the compiler knows otherwise, by name: ``zip(xs, ys)``."""
     attributes: Sequence[Callable[[Emitter, SugaredValue, Select, str], SugaredValue | None]]
