@@ -162,6 +162,35 @@ def test_long_columns_are_summed_up_in_doubles() -> None:
     assert units_apart(FusedGroup(graph)(x), x.double().mean(0).float()) <= 1
 
 
+DEVIATION = """
+graph(%x : Tensor):
+  %k : bool = prim::Constant[value=0]()
+  %u : bool = prim::Constant[value=1]()
+  %d : int[] = prim::Constant[value=[1]]()
+  %y : Tensor = aten::abs(%x)
+  %s : Tensor = aten::NAME(%y, %d, %u, %k)
+  return (%s)
+"""
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+@pytest.mark.parametrize("low", [1.0, 1e6, 1e19])
+@pytest.mark.parametrize("units", [1, 10, 1000])
+def test_deviations_of_what_hardly_varies(name: str, low: float, units: int) -> None:
+    """Nothing cancels, and a deviation is finite where its square is not."""
+    generator = torch.Generator().manual_seed(0)
+    steps = torch.randint(0, units + 1, (3, 100), generator=generator)
+    x = low * (1 + steps * torch.finfo(torch.float32).eps)
+    x[2] = torch.linspace(0, 3e38 if name == "std" else 1e19, 100)
+    graph = graph_of(DEVIATION, NAME=name)
+    group = FusedGroup(graph)
+    found: Any = group(x)
+    assert group.refusals == []
+    assert found.isfinite().all()
+    expected = getattr(x.double(), name)(dim=1).float()
+    assert units_apart(found, expected) <= 1
+
+
 def test_texts(golden: GoldenTexts) -> None:
     x = torch.empty(4, 6, 8)
     cases: list[tuple[str, Graph, list[Tensor]]] = [

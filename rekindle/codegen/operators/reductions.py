@@ -10,7 +10,7 @@ from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL, F64, I64, U8
 from rekindle.codegen.operators.pointwise_ops import Result
-from rekindle.codegen.operators.rows import ROWS, Row, RowRule, floats, length, moments, total
+from rekindle.codegen.operators.rows import ROWS, Row, RowRule, exact_moments, floats, length, total
 
 E = Expression
 Build = Callable[..., E]
@@ -138,44 +138,33 @@ def logsumexp(b: Builder, row: Row, self: E, *_: object) -> E:
 
 
 def _variance(b: Builder, row: Row, self: E, less: E) -> E:
+    """As a double: the square root of a variance may be a float where the variance is not."""
     floats(self)
-    _, squares = moments(b, row, self)
-    degrees = b.clamp_min(b.sub(length(b), less), b.like(0.0, squares))
-    return b.cast(b.div(squares, degrees), self.scalar)
+    _, squares = exact_moments(b, row, self)
+    return b.div(squares, b.clamp_min(b.sub(length(b), less), b.like(0.0, squares)))
 
 
-def _given_or_one(b: Builder, correction: E | None) -> E:
+def _variance_and_deviation(operator: str, degrees: Callable[..., E]) -> None:
+    """Register ``var`` and ``std`` with a parameter list, of which ``degrees`` returns how many degrees of freedom a
+    row has less than elements."""
+
+    def var(b: Builder, row: Row, self: E, *given: Any) -> E:
+        return b.cast(_variance(b, row, self, degrees(b, *given)), self.scalar)
+
+    def std(b: Builder, row: Row, self: E, *given: Any) -> E:
+        return b.cast(b.call("sqrt", _variance(b, row, self, degrees(b, *given))), self.scalar)
+
+    _folds(f"var{operator}", is_variance=True)(var)
+    _folds(f"std{operator}", is_variance=True)(std)
+
+
+def _correction(b: Builder, dim: object, correction: E | None, keepdim: bool) -> E:
     return b.constant(1.0, F64) if correction is None else b.cast(correction, F64)
 
 
-@_folds("var.correction(dim)", is_variance=True)
-def var(b: Builder, row: Row, self: E, dim: object, correction: E | None, keepdim: bool) -> E:
-    return _variance(b, row, self, _given_or_one(b, correction))
-
-
-@_folds("std.correction(dim)", is_variance=True)
-def std(b: Builder, row: Row, self: E, dim: object, correction: E | None, keepdim: bool) -> E:
-    return b.call("sqrt", var(b, row, self, dim, correction, keepdim))
-
-
-@_folds("var.dim(dim)", is_variance=True)
-def var_dim(b: Builder, row: Row, self: E, dim: object, unbiased: bool, keepdim: bool) -> E:
-    return _variance(b, row, self, b.constant(float(unbiased), F64))
-
-
-@_folds("std.dim(dim)", is_variance=True)
-def std_dim(b: Builder, row: Row, self: E, dim: object, unbiased: bool, keepdim: bool) -> E:
-    return b.call("sqrt", var_dim(b, row, self, dim, unbiased, keepdim))
-
-
-@_folds("var", is_variance=True)
-def var_of_all(b: Builder, row: Row, self: E, unbiased: bool) -> E:
-    return var_dim(b, row, self, None, unbiased, False)
-
-
-@_folds("std", is_variance=True)
-def std_of_all(b: Builder, row: Row, self: E, unbiased: bool) -> E:
-    return b.call("sqrt", var_of_all(b, row, self, unbiased))
+_variance_and_deviation(".correction(dim)", _correction)
+_variance_and_deviation(".dim(dim)", lambda b, dim, unbiased, keepdim: b.constant(float(unbiased), F64))
+_variance_and_deviation("", lambda b, unbiased: b.constant(float(unbiased), F64))
 
 
 # --------------------------------------------------------------------------------------------------------------- norms

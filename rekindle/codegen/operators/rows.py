@@ -99,14 +99,22 @@ def log_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
 
 
 def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """The mean of a row, and the sum of the squared distances from it, as doubles. Floats are summed up with all bits
-    of their squares, in one walk; doubles in two."""
+    """The mean of a row and the sum of the squared distances from it, as doubles, for normalisation. Floats take one
+    walk: a double holds all bits of their squares. What cancels where the distances are a few units in the last place
+    of the mean is lost, as it is in PyTorch's own normalisations, which accumulate floats."""
+    if value.scalar is not F32:
+        return exact_moments(b, row, value)
     wide = b.cast(value, F64)
     whole = row.reduce("sum", wide)
     mean = b.div(whole, length(b))
-    if value.scalar is F32:
-        squares = row.reduce("sum", b.mul(wide, wide))
-        return mean, b.clamp_min(b.sub(squares, b.mul(whole, mean)), b.like(0.0, squares))
+    squares = row.reduce("sum", b.mul(wide, wide))
+    return mean, b.clamp_min(b.sub(squares, b.mul(whole, mean)), b.like(0.0, squares))
+
+
+def exact_moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
+    """As :func:`moments`, in two walks: nothing cancels."""
+    wide = b.cast(value, F64)
+    mean = b.div(row.reduce("sum", wide), length(b))
     distance = b.sub(wide, mean)
     return mean, row.reduce("sum", b.mul(distance, distance))
 
