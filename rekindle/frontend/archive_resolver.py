@@ -172,7 +172,19 @@ class _Operators(SugaredValue):
         if self.namespace == "aten" and name == "annotate":
             return ANNOTATE
         kind = self.renamed.get(name) or f"{self.namespace}::{name}"
+        if kind == "aten::pow" and not self.renamed:
+            return _MathPower(kind)
         return self.names.operator(kind, operators_of_archives(kind) if self.renamed else ())
+
+
+class _MathPower(BuiltinFunction):
+    """``ops.aten.pow``: ``math.pow``, of which the errors are others than those of ``**``. Only archives that were
+    written here have it; ``torch.jit`` takes it for ``torch.pow``."""
+
+    def call(self, call: Call) -> SugaredValue:
+        found = super().call(call)
+        found.as_value(call.range, call.graph).node.set_attribute("math", 1)
+        return found
 
 
 class _Libraries(SugaredValue):

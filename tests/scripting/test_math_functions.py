@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import io
 import math
 import operator
 from typing import Any
@@ -177,8 +178,12 @@ def test_powers_raise_the_errors_of_math(function: Any, arguments: Any, optimise
             return repr(error)
 
     compiled = rekindle.script(function)
+    file = io.BytesIO()
+    compiled.save(file)
+    saved = rekindle.load(io.BytesIO(file.getvalue()))
     with rekindle.optimized_execution(optimised):
-        assert [outcome(compiled) for _ in range(3)] == [outcome(function)] * 3
+        for each in (compiled, saved):
+            assert [outcome(each) for _ in range(3)] == [outcome(function)] * 3
 
 
 def of_several_types(x: float):

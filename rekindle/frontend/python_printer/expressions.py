@@ -39,7 +39,7 @@ def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
     special = _SPECIAL.get(node.kind)
     if printer.importable and node.kind in _AS_PYTHON_MEANS:
         _add(out, _AS_PYTHON_MEANS[node.kind], printer.uses(node.inputs))
-    elif printer.importable and node.operator is not None and differs_in_archives(node.operator):
+    elif printer.importable and _is_told_apart(node):
         _add(out, f"ops.aten.{node.kind.partition('::')[2]}", printer.uses(node.inputs))
     elif special is not None:
         special(out, node, printer)
@@ -47,6 +47,11 @@ def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
         _library_operator(out, node, printer)
     else:
         _write_operator(out, node, printer)
+
+
+def _is_told_apart(node: Node) -> bool:
+    """Whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
+    return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
 # ------------------------------------------------------------------------------------------------------------ operators
