@@ -296,6 +296,18 @@ def none_then_an_int_in_branches(x: Tensor, n: int):
     return best, best is None
 
 
+def none_then_assigned_to_items(x: Tensor, n: int):
+    best = None
+    if n > 1:
+        best = 0
+    for row in x:
+        best = row.max().item()
+    t = torch.zeros(2, 3)
+    t[0, ...] = best
+    t[1, 1] = best
+    return t
+
+
 PROGRAMS = {
     **dict.fromkeys(
         (accumulated, averaged, maximum, side_by_side, last_of_large_ints, list_that_grows, list_of_items), TENSORS
@@ -306,7 +318,9 @@ PROGRAMS = {
     ),
     **dict.fromkeys((returned_from_branches, branches_of_a_constant, bisection, running_mean, mixed_extremes), COUNTED),
     **dict.fromkeys((extremes_that_are_kept, powers, assigned_again, complex_at_last, bools), COUNTED),
-    **dict.fromkeys((none_then_an_int_then_another, none_then_an_int_in_branches), COUNTED),
+    **dict.fromkeys(
+        (none_then_an_int_then_another, none_then_an_int_in_branches, none_then_assigned_to_items), COUNTED
+    ),
     **dict.fromkeys((list_of_numbers, generic_function, as_an_index, as_a_count, indexes_of_tensors, tested), COUNTED),
     tested_in_a_loop: ((0, 0.5), (1, 0.5), (6, 0.5)),
 }

@@ -75,6 +75,13 @@ def test_what_is_raised(text: str, error: str) -> None:
     assert raised(program, None) == error
 
 
+@pytest.mark.parametrize("index", ["0", "...", "1:", "torch.tensor([1])"])
+@pytest.mark.parametrize("type", ["float", "Tensor"])
+def test_none_is_no_item_of_a_tensor(index: str, type: str) -> None:
+    program = f"def f(x: Optional[{type}]):\n    t = torch.ones(3)\n    t[{index}] = x\n    return t\n"
+    assert raised(program, None) == "TypeError: can't assign a NoneType to a Tensor"
+
+
 def test_a_result_that_is_declared_otherwise() -> None:
     program = "def f(d: Dict[str, int]) -> int:\n    return d.get('a')\n"
     assert execute(compiled(program), ({"a": 1},)) == 1
