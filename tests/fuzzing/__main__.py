@@ -19,11 +19,13 @@ from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge
 from tests.fuzzing.program import Program
 from tests.fuzzing.results import add, summary, text_of
+from tests.fuzzing.workers import PROCESSOR_SECONDS, limit
 
 
 def explain(program: Program) -> int:
-    """Print one program and its verdict."""
+    """Print one program and its verdict; the process ends if that takes too long."""
     warm()
+    limit(4 * PROCESSOR_SECONDS)
     print(program.source)
     verdict = Judge().verdict(program)
     print(f"{verdict.status} {verdict.failure} {verdict.kind}\n{verdict.way}, call {verdict.call}\n{verdict.detail}")

@@ -17,6 +17,7 @@ from tests.fuzzing.constructs import constructs
 from tests.fuzzing.findings import Finding
 from tests.fuzzing.generating.programs import generate
 from tests.fuzzing.judge import Judge, Verdict
+from tests.fuzzing.known import UNUSED, every_operator
 from tests.fuzzing.noise import Noise
 from tests.fuzzing.program import HEAD, Program
 from tests.fuzzing.shrinking import only, shrink
@@ -121,6 +122,20 @@ def _judging(seed: int, numbers: range) -> Work:
     return work
 
 
+def _explaining(program: Program) -> Work:
+    """Judge a program that hangs again, with every operator executed: an endless loop may end by the error of one whose
+    result nobody uses."""
+
+    def work(send: Send) -> None:
+        warnings.simplefilter("ignore")
+        with every_operator():
+            verdict = Judge().verdict(program)
+        if verdict.status == "passed":
+            send({"row": UNUSED})
+
+    return work
+
+
 def _shrinking(source: str, wanted: Verdict, seconds: float) -> Work:
     def work(send: Send) -> None:
         limit(seconds, 4 * seconds)
@@ -160,10 +175,13 @@ def run(
         numbers = range(at, min(at + CHUNK, start + count))
         pool.add(("judge", at, numbers.stop), _judging(seed, numbers))
     reached: dict[Any, tuple[int, str, Any]] = {}
+    rows: dict[int, str] = {}
     begun = time.monotonic()
     for task, message in pool.run():
         if task[0] == "judge":
             _note_judged(report, pool, task, message, reached, shrinking)
+        elif task[0] == "explain":
+            _note_explained(report, task, message, rows)
         else:
             _note_shrunk(report, task, message)
         if time.monotonic() - begun > seconds:
@@ -192,9 +210,13 @@ def _note_judged(
             verdict = Verdict("invalid", detail=f"{message.reason} in eager Python")
         if found is not None:
             verdict = Verdict(**found)  # without an explanation: eager Python with other rows may take for ever
-        report.add(number, verdict, [])
-        if verdict.status == "finding":
-            _keep(report, Finding(report.seed, number, generate(report.seed, number).source, verdict))
+        if verdict.failure == "hang":
+            program = generate(report.seed, number)
+            pool.add(("explain", number, verdict, program.source), _explaining(program), first=True)
+        else:
+            report.add(number, verdict, [])
+            if verdict.status == "finding":
+                _keep(report, Finding(report.seed, number, generate(report.seed, number).source, verdict))
         left = range(number + 1, task[2])
         if left and stage != "start":
             pool.add(("judge", left.start, left.stop), _judging(report.seed, left), first=True)
@@ -211,6 +233,17 @@ def _note_judged(
             _keep(report, Finding(report.seed, number, source, verdict))
             return
         pool.add(("shrink", number, verdict, source), _shrinking(source, verdict, shrinking), first=True)
+
+
+def _note_explained(report: Report, task: Any, message: Any, rows: dict[int, str]) -> None:
+    _, number, verdict, source = task
+    if not isinstance(message, Ended):
+        rows[number] = message["row"]
+    elif number in rows:
+        report.add(number, Verdict("known", kind=rows.pop(number)), [])
+    else:
+        report.add(number, verdict, [])
+        _keep(report, Finding(report.seed, number, source, verdict))
 
 
 _SMALLEST: Final[dict[int, tuple[str, Verdict]]] = {}

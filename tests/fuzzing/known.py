@@ -152,14 +152,15 @@ def _contexts(failures: set[str], text: str) -> Iterator[tuple[str, AbstractCont
     if failures & _OF_AN_ERROR:
         yield REORDERED, _never(FuseGraph)
     if failures & {*_OF_AN_ERROR, "missing error"}:
-        yield UNUSED, _every_operator(FuseGraph)
+        yield UNUSED, every_operator()
     if "other error of backward" in failures:
-        yield WRITTEN, _every_operator(FuseGraph, RemoveMutation, Peephole)
+        yield WRITTEN, every_operator(RemoveMutation, Peephole)
 
 
 @contextmanager
-def _every_operator(*passes: Any) -> Iterator[None]:
-    with _never(*passes), without_dead_code_elimination():
+def every_operator(*passes: Any) -> Iterator[None]:
+    """Execute every operator on Tensors, none of them in a kernel, without ``passes``."""
+    with _never(FuseGraph, *passes), without_dead_code_elimination():
         yield
 
 

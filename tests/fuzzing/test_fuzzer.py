@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.codegen.fusion import FuseGraph
 from rekindle.ir.registry import REGISTRY
 from tests.fuzzing import batch, judge, workers
 from tests.fuzzing.comparison import difference
@@ -140,6 +141,19 @@ def test_a_hang_is_a_finding(monkeypatch):
     report = _run(monkeypatch, hang)
     assert report.statuses == {"passed": 2, "finding": 1}
     assert list(report.failures) == [("hang", "hang", "unoptimised")]
+
+
+def test_a_hang_that_every_operator_ends_is_documented(monkeypatch):
+    def hang() -> Verdict:
+        if FuseGraph.run is not fused:  # executed with every operator
+            return Verdict("passed")
+        workers.limit(0.3)
+        while True:
+            pass
+
+    fused = FuseGraph.run
+    report = _run(monkeypatch, hang)
+    assert report.statuses == {"passed": 2, "known": 1}
 
 
 def test_a_hang_of_the_oracle_leaves_the_finding(monkeypatch):

@@ -158,7 +158,8 @@ def _replaced(value: Any, places: dict[int, torch.Tensor]) -> Any:
 
 
 def reverse_tangents(run: Callable[[tuple[torch.Tensor, ...]], Any], at: Any, tangents: list[torch.Tensor]) -> Any:
-    """``run(arguments)`` with its Tensors replaced by their tangents, by the gradient of each element."""
+    """``run(arguments)`` with its Tensors replaced by their tangents, by the gradient of each element. A program may
+    write to what a gradient needs: forward mode allows it."""
     leaves = [each.detach().clone().requires_grad_() for each in at]
 
     def tangent_of(result: torch.Tensor) -> torch.Tensor:
@@ -169,7 +170,8 @@ def reverse_tangents(run: Callable[[tuple[torch.Tensor, ...]], Any], at: Any, ta
             tangent.view(-1)[index] = sum((g[t != 0] * t[t != 0]).sum() for g, t in pairs)
         return tangent
 
-    return mapped(run(tuple(each * 1 for each in leaves)), tangent_of)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        return mapped(run(tuple(each * 1 for each in leaves)), tangent_of)
 
 
 def mapped(value: Any, part: Callable[[torch.Tensor], torch.Tensor]) -> Any:
