@@ -103,3 +103,15 @@ def test_nothing_passes_a_limit_that_is_not_a_number(least: Optional[float], gre
     (expected,) = torch.autograd.grad(limited(x).sum(), x)
     assert torch.equal(rekindle.grad(lambda x: limited(x).sum())(values), expected)
     assert torch.equal(rekindle.jvp(limited, (0,))(values, (torch.ones(5),))[1], expected)
+
+
+def squares_of_no_floats(x: Tensor, weight: Tensor) -> Tensor:
+    return (x.square() + x.square()) * weight
+
+
+@pytest.mark.parametrize("x", [torch.tensor([True, False]), torch.tensor([3, -2]), torch.tensor([1.5 + 2j])])
+def test_squares_beside_what_has_a_gradient(x: Tensor) -> None:
+    compiled = rekindle.script(squares_of_no_floats)
+    weight = torch.tensor(0.5, requires_grad=True)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x, weight), squares_of_no_floats(x, weight))

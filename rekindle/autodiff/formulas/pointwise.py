@@ -369,7 +369,7 @@ backward sinc(grad, self) -> self:
     return grad * ((x * x.cos() - x.sin()) / (x * self)).masked_fill(self == 0, 0)
 
 composite square(self):
-    return self * self
+    return torch.pow(self, 2)
 
 composite ldexp.Tensor(self, other):
     return self * torch.pow(2.0, other)
