@@ -119,12 +119,18 @@ def emit_body(
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
         emitter, result = with_inference(diagnostics, emit)
     with room_to_recurse(definition.name.range):
-        guarded = emitter.environment.guarded
-        if guarded or emitter.environment.has_flags:
-            settle_guards(emitter.graph, guarded)
-        convert_to_ssa(emitter.graph, result, as_printed=isinstance(resolver, ArchiveNames), partial=guarded)
-        lift_closures(emitter.graph)
+        complete(emitter, result, as_printed=isinstance(resolver, ArchiveNames))
     return emitter.graph, _returning(signature.schema, result)
+
+
+def complete(emitter: Emitter, result: Type, *, as_printed: bool = False) -> None:
+    """Turn the graph that was emitted, with variables in loads and stores, into SSA form. ``result`` is the type that
+    the function returns, ``as_printed`` as in :func:`~rekindle.frontend.ssa.convert_to_ssa`."""
+    guarded = emitter.environment.guarded
+    if guarded or emitter.environment.has_flags:
+        settle_guards(emitter.graph, guarded)
+    convert_to_ssa(emitter.graph, result, as_printed=as_printed, partial=guarded)
+    lift_closures(emitter.graph)
 
 
 def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from rekindle.errors import Diagnostics, TypeMismatchError
 from rekindle.frontend import generic
-from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.environment import is_meaningful
-from rekindle.frontend.functions import emit_given, new_emitter
+from rekindle.frontend.functions import complete, emit_given, new_emitter
 from rekindle.frontend.generic import GenericFunction, Given
 from rekindle.frontend.local_functions import itself_within
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_inference import Evidence, with_inference
 from rekindle.ir.graph import Graph, Value
@@ -74,8 +72,7 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
             record.declare(None)
             raise
         with room_to_recurse(definition.name.range):
-            convert_to_ssa(emitter.graph, result)
-            lift_closures(emitter.graph)
+            complete(emitter, result)
             finish(emitter.graph)
         check_recursion(record, result)
         record.define(emitter.graph, _returning(schema, result))

@@ -624,3 +624,17 @@ def kept_in_nested_loops(n: int):
                 found.append(k)
         i += 1
     return found
+
+
+def _assigned_by_some(q):
+    if q > 2:
+        found = q
+    return found
+
+
+def _first_of_generated(q):
+    return next(e for e in range(q, 4) if e % 2)
+
+
+def generic_functions(n: int):
+    return _assigned_by_some(n), _first_of_generated(n - 5)
