@@ -422,8 +422,8 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
 def _assign_tensor_or_number(
     emitter: Emitter, range: SourceRange, target: Subscript, base: Value, value: Value
 ) -> None:
-    value = emitter.present(value, range, "can't assign a NoneType to a Tensor")
     if number_beside_tensor(value.type) is None:
+        value = emitter.present(value, range, "can't assign a NoneType to a Tensor")
         _assign_tensor(emitter, range, target, base, value)
         return
 

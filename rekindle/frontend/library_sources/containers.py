@@ -128,10 +128,10 @@ def assign_slice(xs, start: Optional[int], stop: Optional[int], items):
     tail = xs[:0] if stop is None else xs[stop:]
     if len(head) + len(tail) > len(xs):
         tail = xs[len(head):]
+    head.extend(items)
+    head.extend(tail)
     xs.clear()
     xs.extend(head)
-    xs.extend(items)
-    xs.extend(tail)
 
 def places(start: Optional[int], stop: Optional[int], step: int, length: int) -> List[int]:
     if step == 0:

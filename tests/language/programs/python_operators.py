@@ -77,6 +77,7 @@ def slices_assigned(xs: List[int]) -> List[int]:
 def slices_of_another_name(xs: List[int], n: int) -> Tuple[List[int], List[int]]:
     same = xs
     xs[n:] = xs[:1]
+    xs[1:1] = same
     return same, xs
 
 
