@@ -523,7 +523,7 @@ class Batcher:
                 raise NeedsLoop(
                     f"a loop that examples leave at different times keeps a {value.type.annotation}", node.range
                 )
-        if any(value.node.kind == "prim::Uninitialized" for value in node.inputs[2:]):
+        if any(map(may_be_uninitialized, node.inputs[2:])):
             raise NeedsLoop("a loop that examples leave at different times sets something as it is left", node.range)
         graph = self.graph
         limit, go_on = (self.for_each(batch, value) for value in node.inputs[:2])

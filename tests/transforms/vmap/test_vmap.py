@@ -676,3 +676,23 @@ def test_dtypes_are_promoted_as_for_one_example(
         expected = torch.stack([program(*each) for each in of_example])
         found = batched(x[0] if in_dims[0] is None else x, y[0] if in_dims[1] is None else y)
         torch.testing.assert_close(found, expected)
+
+
+def assigned_before_some_leave(x: Tensor) -> Tensor:
+    for _ in range(2):
+        for e in range(3):
+            if x.mean() * e > 0.1:
+                hit = e
+                break
+        else:
+            x = x + hit
+    return x
+
+
+def test_a_variable_that_a_loop_may_find_unassigned() -> None:
+    """The loop of which examples leave the iterations at different times starts with what has no value."""
+    batch = torch.tensor([[1.0, 2.0], [0.2, 0.1]])
+    expected = torch.stack([assigned_before_some_leave(x) for x in batch])
+    torch.testing.assert_close(rekindle.vmap(assigned_before_some_leave)(batch), expected)
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'hit'"):
+        rekindle.vmap(assigned_before_some_leave)(-batch)
