@@ -383,6 +383,14 @@ def _loaded(target: Any) -> Any:
     return ast.parse(ast.unparse(target), mode="eval").body
 
 
+def _is_row(tree: Any) -> bool:
+    """Whether ``tree`` is what stands for a call of ``tolist()``."""
+    match tree:
+        case ast.Call(func=ast.Attribute(attr="row")):
+            return True
+    return False
+
+
 class _Sites(ast.NodeTransformer):
     """Puts the calls into a program."""
 
@@ -399,6 +407,9 @@ class _Sites(ast.NodeTransformer):
         match value:
             case ast.Call(func=ast.Attribute(attr="row"), args=[_, tensor]):
                 return self._call("tolist", ast.Call(ast.Attribute(tensor, "tolist", ast.Load()), [], []), annotation)
+            case ast.List(elts=parts) if annotation.startswith("List["):
+                element = annotation.removeprefix("List[").removesuffix("]")
+                value.elts = [self._declared(part, element) if _is_row(part) else part for part in parts]
         return self._call("declared", value, annotation)
 
     def _annotation(self, target: Any) -> str:
